@@ -74,6 +74,7 @@ class ToolService(engine.ToolService):
         patience: float | None = 0.0,
         telemetry: Observer | None = None,
         output_bytes: int = OUTPUT_BYTES,
+        importable: Collection[str] | None = None,
     ) -> ToolService:
         """Make a service, to be used with ``async with``.
 
@@ -92,6 +93,7 @@ class ToolService(engine.ToolService):
             telemetry: An observer that is notified when each call begins and ends.
             output_bytes: The size of the largest output that is returned whole. Of a larger output the caller gets a part and a
                 handle for `read_result`.
+            importable: The entries of the rules' ``primitives_from`` that may be imported; by default all.
 
         Returns:
             The service. Nothing has been started yet.
@@ -114,7 +116,7 @@ class ToolService(engine.ToolService):
         rules = _rules(
             governance, stored, workspace_or_failure, {*builtin_loaders(), *registry.primitive_names, *RESERVED}
         )
-        _import_primitives(rules, registry, workspace_or_failure)
+        _import_primitives(rules, registry, workspace_or_failure, importable)
         examiner = _Examiner()
         context = ServiceContext(
             workspace_or_failure,
@@ -313,17 +315,37 @@ def _rules(
         return failure
 
 
-def _import_primitives(rules: RulesSource | Failure, registry: ToolRegistry, workspace: Workspace | Failure) -> None:
+def _import_primitives(
+    rules: RulesSource | Failure,
+    registry: ToolRegistry,
+    workspace: Workspace | Failure,
+    importable: Collection[str] | None,
+) -> None:
     """Import the primitives that the rules name.
 
     This happens once, at the start; later changes of the rules have no effect here.
     """
-    current = rules.current() if isinstance(rules, RulesSource) else rules
-    if isinstance(current, Governance) and current.primitives_from:
+    entries = [entry for entry in _imports_of(rules) if importable is None or entry in importable]
+    if entries:
         from albert_tools.engine.application_primitives import add_primitives
 
         root = None if isinstance(workspace, Failure) else os.fspath(workspace.root)
-        add_primitives(registry, current.primitives_from, root)
+        add_primitives(registry, entries, root)
+
+
+def _imports_of(rules: RulesSource | Failure) -> tuple[str, ...]:
+    current = rules.current() if isinstance(rules, RulesSource) else rules
+    return current.primitives_from if isinstance(current, Governance) else ()
+
+
+def imports_of_home(place: str | None) -> tuple[str, ...]:
+    """The ``primitives_from`` of the rules of a home; place None is the user's own. Raises as `home_at`."""
+    home = home_at(Homes.resolve(dict(os.environ) | ({} if place is None else {"ALBERT_HOME": place})))
+    try:
+        return _imports_of(_rules(None, home, Failure("not_found", "no workspace"), {*builtin_loaders(), *RESERVED}))
+    finally:
+        home.record.close()
+        home.tools.close()
 
 
 class _Mounts:

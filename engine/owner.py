@@ -74,7 +74,7 @@ class OwnerDecisions(Struct, eq=False):
 
         stored = (await asyncio.to_thread(self.pipeline.lookup.look_up, name, version)).version
         if stored is not None:
-            await self.sources.renewed(stored)
+            await self.sources.demand_as_written(await self.sources.renewed(stored))
         return await asyncio.to_thread(approved)
 
     async def decide(

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from albert_tools.engine.authoring import Authoring
 from albert_tools.engine.call.context import ServiceContext, recorded
-from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
+from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.other_home import HISTORY, OtherHome
@@ -105,11 +105,7 @@ class Receiver(Struct, eq=False):
     async def _receive(
         self, version: ToolVersion, there: OtherHome, by: str, report_progress: Callable[[str], None]
     ) -> str:
-        name, pinned = version.name, dict[str, ToolDefinition]()
-        for callee in version.calls:
-            if callee.kind == "composite":
-                stored = await asyncio.to_thread(self.store.load, callee.name, callee.version)
-                pinned[callee.name] = (await self.sources.renewed(stored)).definition
+        name, pinned = version.name, await self.sources.pinned(version)
         try:
             made, warnings = await self.authoring.examined(
                 version.source, lambda doing: report_progress(f"{name}: {doing}"), together=pinned

@@ -27,6 +27,8 @@ class Renewer(Struct, eq=False):
     lookup: Lookup
     judge: Callable[[str, Tools], Awaitable[Judgement]]
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: The renewed versions that could not be stored, by their hashes.
+    _kept: dict[str, ToolVersion] = field(default_factory=dict)
 
     async def renewed(self, version: ToolVersion, is_stored: bool = True) -> ToolVersion:
         """The version with a manifest of the present analysis. A version that can't run any more is returned as it is.
@@ -54,6 +56,8 @@ class Renewer(Struct, eq=False):
             version = await asyncio.to_thread(self.lookup.store.load, version.name, version.version)
         if version.is_current or await asyncio.to_thread(self.lookup.outdated, version) is not None:
             return version
+        if version.version in self._kept:
+            return self._kept[version.version]
         pinned: dict[str, ToolDefinition] = {version.name: version.definition}
         for callee in version.calls:
             if callee.kind == "composite":
@@ -71,7 +75,13 @@ class Renewer(Struct, eq=False):
             )
         renewed = version.with_manifest(checked.definition.manifest)
         if is_stored:
-            await asyncio.to_thread(self.lookup.store.renew, renewed)
+            try:
+                await asyncio.to_thread(self.lookup.store.renew, renewed)
+            except Failure as failure:
+                if failure.rule != "database.role":
+                    raise
+                # Only authors write manifests.
+                self._kept[version.version] = renewed
         return renewed
 
 

@@ -137,6 +137,35 @@ class Sources(Struct, eq=False):
             raise SourceError(diagnostics, text)
         return _version(checked, author), checked.examples, diagnostics
 
+    async def pinned(self, version: ToolVersion) -> dict[str, ToolDefinition]:
+        """The saved tools that a version calls, in the versions that it pins. Raises Failure `damaged`, `io_error`."""
+        definitions = {}
+        for callee in version.calls:
+            if callee.kind == "composite":
+                stored = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
+                definitions[callee.name] = (await self.renewed(stored)).definition
+        return definitions
+
+    async def demand_as_written(self, version: ToolVersion) -> None:
+        """Require that the stored program and manifest of a version are what its source makes.
+
+        The hash of a version only says that nothing was changed since somebody stored it. In a database with roles, that can be a
+        person with SQL of his own.
+
+        Raises:
+            Failure: `outdated`; `sandbox_unavailable`, `io_error`, `damaged`.
+        """
+        judgement = await self._check(version.source, await self.pinned(version), compiled=True)
+        made = None if judgement.checked is None else _version(judgement.checked, version.author)
+        same = made is not None and made.version == version.version
+        if made is None or not same or made.definition.manifest_digest != version.definition.manifest_digest:
+            raise Failure(
+                "outdated",
+                f"what is stored of {version.name} is not what its source makes here",
+                hint="define it again from its source, and decide about that version",
+                tool=version.name,
+            )
+
     async def renewed(self, version: ToolVersion, is_stored: bool = True) -> ToolVersion:
         """The version with a manifest of the present analysis, see `Renewer`."""
         if version.is_current:

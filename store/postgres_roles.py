@@ -55,8 +55,8 @@ GRANTS = {
     "seen": {"worker": "INSERT"},
     "stored": {"worker": "INSERT", "operator": "DELETE"},
     "tools": {"author": "INSERT, UPDATE"},
-    # A manifest is renewed before a run or a review. The source is proved by its hash.
-    "versions": {"worker": "UPDATE (document)", "author": "INSERT, UPDATE"},
+    # The manifest of a version is not covered by its hash, so who runs tools can't write it.
+    "versions": {"author": "INSERT, UPDATE"},
     "calls": {"author": "INSERT, DELETE"},
     "contents": {"worker": "INSERT, UPDATE", "operator": "DELETE"},
     "artifacts": {"worker": "INSERT"},

@@ -27,6 +27,7 @@ from albert_tools.engine.authority.authorization import (
 )
 from albert_tools.engine.call.context import Call, JudgeAgain, Run
 from albert_tools.engine.call.ledger import reason_of, write
+from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted_text
 from albert_tools.engine.pipeline.invoke_primitive import preview_of
@@ -56,10 +57,13 @@ async def find_approval(call: Call, run: Run) -> Call:
     scope = None if call.decision.rationale == "interrupted" else _scope(call, run)
     lasting = approvals.standing(scope) if scope is not None else None
     if lasting is not None:
+        _demand_same(lasting, call, "tool", "version", "callers", "trail")
         return replace(call, approval=lasting)
     shown = await preview_of(call, run)
     action, objects = await _action(call, run, shown)
     current = approvals.about(action)
+    if current is not None:
+        _demand_same(current, call, "tool", "version", "callers", "trail", "arguments")
     can_ask = run.service.ask is not None and approvals.may_answer
     if current is None:
         if not can_ask and run.service.patience is None:
@@ -97,6 +101,19 @@ async def find_approval(call: Call, run: Run) -> Call:
             **({} if approvals.may_answer else {"needs_role": "reviewer"}),
         },
     )
+
+
+def _demand_same(approval: Approval, call: Call, *names: str) -> None:
+    """Require that the person was shown this call: in a database with roles, other users can write questions, too."""
+    facts = _facts_of_call(call)
+    if any(canonical(getattr(approval, name)) != canonical(facts[name]) for name in names):
+        raise Failure(
+            "permission_denied",
+            f"the question {approval.id} shows another call than {call.name}, which it is about",
+            hint=f"somebody has written it by other means; revoke it (`albert approvals revoke {approval.id}`), and call again",
+            rule="approval",
+            tool=call.name,
+        )
 
 
 def _scope(call: Call, run: Run) -> Scope:
@@ -141,19 +158,26 @@ def _write_question(call: Call, run: Run, approval: Approval) -> None:
             charge_for_arguments(run, call.arguments)
 
 
-def _facts(call: Call, run: Run, action: str, shown: str) -> dict[str, Any]:
-    d = call.target.definition
+def _facts_of_call(call: Call) -> dict[str, Any]:
+    """What a question says about the call itself."""
+    definition = call.target.definition
     return {
+        "tool": definition.name,
+        "version": definition.version,
+        "arguments": recorded(call.arguments, definition.by_hash),
+        "callers": list(call.callers),
+        "trail": list(call.trail),
+    }
+
+
+def _facts(call: Call, run: Run, action: str, shown: str) -> dict[str, Any]:
+    return {
+        **_facts_of_call(call),
         "action": action,
-        "tool": d.name,
-        "version": d.version,
-        "arguments": recorded(call.arguments, d.by_hash),
         "rule_id": call.decision.rule,
         "message": _message(call, shown),
         "reason": reason_of(run.invocation),
-        "risk": d.risk,
-        "callers": list(call.callers),
-        "trail": list(call.trail),
+        "risk": call.target.definition.risk,
         "session": run.session.origin or "",
         "run": run.id,
         "step": call.step,

@@ -40,7 +40,7 @@ _READ = re.compile("/+(dev|proc)/")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 _GLOB = re.compile(r"[*?]+|[\[{].*", re.DOTALL)
-_TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
+TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
 
 
 def judge_command(source: str, folder: str = "") -> Judgement:
@@ -193,7 +193,7 @@ class _Judge:
         """
         if not argv[0].known:
             raise Unclear("the name of its program is not known before it runs", about)
-        if any(place in word.text for word in argv for place in _TO_THE_NETWORK):
+        if any(place in word.text for word in argv for place in TO_THE_NETWORK):
             raise Unclear("it opens a connection to the network", about)
         data = allow_list()
         name = name_of(argv[0])

@@ -6,8 +6,10 @@ bytes of the hash in the line before and this text; before entry 1, these are ze
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from albert_tools.store.record.clock import text_of as time_of
 from albert_tools.store.record.entry import chained, text_of
@@ -16,6 +18,7 @@ from albert_tools.store.record.record import Record
 
 #: How many entries are read at once.
 _BATCH = 1000
+_NUMBER = re.compile(r'\{"n":([0-9]+),')
 _QUERY = f"SELECT n, at, kind, data, hash FROM entries WHERE n > ? AND at >= ? ORDER BY n LIMIT {_BATCH}"
 
 
@@ -28,21 +31,33 @@ def exported(record: Record, since: datetime | None = None) -> Iterator[str]:
         earliest = ""  # Later entries may have earlier times, from a process whose clock is slow.
 
 
-def first_wrong_line(lines: Iterable[str]) -> tuple[int, int | None]:
-    """How many exported lines follow from the lines before them, and the number of the first one that doesn't.
+class CheckedFile(NamedTuple):
+    """How many lines of an exported file follow from the lines before them, and the number of the first one that doesn't.
 
-    The first line can't be checked if it is not entry 1.
+    `first` is the number of the first entry. If it isn't 1, this entry can't be checked.
     """
-    before = None
+
+    lines: int
+    wrong: int | None
+    first: int | None
+
+
+def checked_lines(lines: Iterable[str]) -> CheckedFile:
+    """Check exported lines."""
+    before = first = None
     number = 0
     for number, line in enumerate(lines, 1):
         stated, _, text = line.rstrip("\n").partition(" ")
-        if before is None and text.startswith('{"n":1,'):
-            before = START.hash
+        if first is None:
+            begin = _NUMBER.match(text)
+            if begin is None:
+                return CheckedFile(0, number, None)
+            first = int(begin[1])
+            before = START.hash if first == 1 else None
         try:
             if before is not None and chained(before, text).hex() != stated:
-                return number - 1, number
+                return CheckedFile(number - 1, number, first)
             before = bytes.fromhex(stated)
         except ValueError:
-            return number - 1, number
-    return number, None
+            return CheckedFile(number - 1, number, first)
+    return CheckedFile(number, None, first)

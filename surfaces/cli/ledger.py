@@ -361,19 +361,23 @@ def _verify(record: Record, options: argparse.Namespace, console: Console) -> in
 
 def _verify_file(options: argparse.Namespace, console: Console) -> int:
     """Check an exported file. It says nothing about the record, so the mode stays."""
-    from albert_tools.store.record.export import first_wrong_line
+    from albert_tools.store.record.export import checked_lines
 
     try:
         with open(options.file, encoding="utf-8", newline="\n") as file:
-            count, wrong = first_wrong_line(file)
+            count, wrong, first = checked_lines(file)
     except (OSError, UnicodeError) as error:
         raise Usage(
             f"{options.file!r} can't be read: {error}", "give a file with the output of `albert ledger export`"
         ) from None
     if console.json:
-        console.document({"ok": wrong is None, "entries": count, "line": wrong})
+        console.document({"ok": wrong is None, "entries": count, "line": wrong, "first": first})
     elif wrong is None:
         console.say(f"the file is intact: {counted(count, 'entry', 'entries')}")
+        unseen = "entries that were cut off at its end can't be seen"
+        if first not in (1, None):
+            unseen = f"entry {first:,}, the first one, can't be checked; {unseen}"
+        console.say(console.paint(unseen, "dim"))
     else:
         console.say(f"{console.paint('✗', 'red')} line {wrong} was changed, or lines before it are missing")
     return 0 if wrong is None else 1

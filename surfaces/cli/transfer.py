@@ -35,6 +35,14 @@ def _other(given: str | None, how: str) -> str:
     home = given or os.environ.get(LIBRARY)
     if not home:
         raise Usage("the other home is missing", f"write `albert {how} HOME`, or set {LIBRARY}")
+    # Its owner could lead this process into other folders, such as this home.
+    links = [name for name in ("tools", "state", "config", "cache") if os.path.islink(os.path.join(home, name))]
+    if links:
+        raise Failure(
+            "permission_denied",
+            f"in the home {home}, {links[0]} is a link",
+            hint="another home must have its own folders: give the folder to which it leads",
+        )
     return home
 
 
@@ -43,7 +51,11 @@ def _copy(
 ) -> int:
     demand_person("tools are copied")
     options.home = target
-    tools, place = asyncio.run(_copied(options, console, source))
+    from albert_tools.service import imports_of_home
+
+    # The rules of the other home must not choose what this process imports.
+    importable = imports_of_home(source) if pushed else None
+    tools, place = asyncio.run(_copied(options, console, source, importable))
     if console.json:
         console.document({"ok": True, "to": place, "tools": [asdict(each) for each in tools]})
         return 0
@@ -58,12 +70,15 @@ def _copy(
     return 0
 
 
-async def _copied(options: argparse.Namespace, console: Console, source: str | None) -> tuple[list[Received], str]:
-    """Copy the tool into the home of the options. Returns what was copied, and the name of this home."""
+async def _copied(
+    options: argparse.Namespace, console: Console, source: str | None, importable: tuple[str, ...] | None
+) -> tuple[list[Received], str]:
+    """Copy the tool into the home of the options. Returns what was copied, and the name of this home. For `importable` see
+    `ToolService.open`."""
     from albert_tools.service import other_home
 
     there = other_home(source)
-    async with open_service(options) as service:
+    async with open_service(options, importable=importable) as service:
         here = service.home.local.shown
         try:
             try:

@@ -12,8 +12,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from albert_tools import ToolService
 from albert_tools.engine.authority.approvals import Approvals
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.manifest import ANALYSIS
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.store.postgres_layout import initialize
 from albert_tools.store.postgres_roles import ENTRIES, GRANTS, KINDS, ROLES
@@ -316,6 +318,31 @@ def test_a_user_without_a_role_can_not_even_read(user: Users) -> None:
     with pytest.raises(Failure) as caught:
         Record(user("stranger")).append("call", {})
     assert "grant this user a role" in str(caught.value.hint)
+
+
+async def test_a_manifest_is_made_by_the_source_alone(user: Users, team: str, tmp_path: Path) -> None:
+    """A worker's process, which can't store a manifest, makes it for itself. An approval doesn't believe a stored one."""
+    source = 'def t(path: str) -> str:\n    """Read."""\n    return tools.read_file(path=path)\n'
+    (tmp_path / ".albert").mkdir()
+    (tmp_path / "a.txt").write_text("hello")
+    author, worker, reviewer = user("ada", "author"), user("walt", "worker"), user("ben", "reviewer")
+    async with ToolService.open(home=author, workspace=tmp_path) as service:
+        await service.define(source)
+    old = f"UPDATE versions SET document = jsonb_set(document::jsonb, '{{manifest,analysis}}', '{ANALYSIS - 1}') WHERE tool = 't'"
+    false = "UPDATE versions SET document = jsonb_set(document::jsonb, '{manifest,calls}', '[]') WHERE tool = 't'"
+    with closing(server().connect(worker)) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(old)
+    with closing(server().connect(author)) as connection:
+        connection.execute(old)
+        async with ToolService.open(home=worker, workspace=tmp_path) as service:
+            assert (await service.invoke("t", {"path": "a.txt"})).value() == "hello"
+            assert (await service.invoke("t", {"path": "a.txt"})).value() == "hello"
+        async with ToolService.open(home=author, workspace=tmp_path) as service:
+            await service.review("t")
+        connection.execute(false)
+    async with ToolService.open(home=reviewer, workspace=tmp_path) as service:
+        with pytest.raises(Failure, match="what is stored of t is not what its source makes here"):
+            await service.approve("t", "ben")
 
 
 def test_the_mode_that_a_worker_can_not_switch_holds_in_its_process(user: Users, team: str, tmp_path: Path) -> None:

@@ -134,7 +134,13 @@ def test_anybody_can_check_an_export(used: Albert) -> None:
     assert [json.loads(line[65:])["n"] for line in lines] == list(range(1, len(lines) + 1))
     assert used("ledger", "export", "--since", "2999-01-01").out == ""
     used.write("export.txt", "\n".join(lines))
-    assert used("ledger", "verify", "--file", "export.txt").out == f"the file is intact: {len(lines)} entries\n"
+    assert used("ledger", "verify", "--file", "export.txt").out == (
+        f"the file is intact: {len(lines)} entries\nentries that were cut off at its end can't be seen\n"
+    )
+    used.write("export.txt", "\n".join(lines[2:]))
+    assert (
+        "entry 3, the first one, can't be checked; entries that" in used("ledger", "verify", "--file", "export.txt").out
+    )
     used.write("export.txt", "\n".join([*lines[:3], *lines[4:]]))
     assert (
         "✗ line 4 was changed, or lines before it are missing" in used("ledger", "verify", "--file", "export.txt").out

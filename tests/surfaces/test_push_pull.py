@@ -58,6 +58,23 @@ def defined(machine: Albert, *sources: str) -> Albert:
     return machine
 
 
+def test_another_home_chooses_neither_what_is_imported_nor_other_folders(ada: Albert, tmp_path: Path) -> None:
+    home = tmp_path / "team"
+    for name in ("tools", "config", "elsewhere"):
+        (home / name).mkdir(parents=True, mode=0o700)
+    home.chmod(0o700)
+    rules = home / "config" / "governance.yaml"
+    rules.write_text("primitives_from: [this]\n")
+    # The module prints when it is imported.
+    done = ada("push", "inner", "--to", str(home))
+    assert (done.code, "do more of those" in done.err) == (0, False)
+    assert "do more of those" in ada("tools", "--home", str(home)).err
+    (home / "state").rename(home / "elsewhere" / "state")
+    (home / "state").symlink_to(home / "elsewhere" / "state")
+    assert "state is a link" in ada("push", "inner", "--to", str(home)).err
+    assert "state is a link" in ada("pull", "inner", "--from", str(home)).err
+
+
 def versions(machine: Albert, *home: str) -> dict[str, str]:
     tools = machine("tools", "--json", *home).document()["tools"]
     return {tool["name"]: tool["version"] for tool in tools if tool["kind"] == "composite"}

@@ -167,6 +167,8 @@ x = ''.join(ys)
     "what writelines returns": "x = str(io.StringIO().writelines(['a']))",
     "a group that has not matched": "x = str(re.match('(k)?', 'a')[1])",
     "a column that is missing": "z = []\nfor r in csv.DictReader(['a,b', '1'], restval=z):\n    r['b'].append(s)\nx = ''.join(z)",
+    "the end of a line of CSV": "y = io.StringIO()\ncsv.writer(y, lineterminator=s).writerow([])\nx = y.getvalue()",
+    "a header of CSV": "y = io.StringIO()\ncsv.DictWriter(y, [s]).writeheader()\nx = y.getvalue()",
     "a break whose finally assigns": "for q in 'ab':\n    try:\n        break\n    finally:\n        x = s\n    x = 'b'",
     "a continue whose finally assigns": """
 for q in 'ab':

@@ -230,6 +230,13 @@ class TestACallOfAProgram:
         assert places(self.decide(flows, manifest, 0, {"path": "x/a.pem"}, ["/w/x/a.pem"])) == ["deny_flow.0"]
         assert self.decide(flows, manifest, 0, {"path": "a.md"}, ["/w/a.md"]) == []
 
+    def test_a_batch_of_a_tool_that_nobody_knows_can_call_any_tool(self) -> None:
+        flows = judge(rule("recipient", source=["web"]))
+        anything = Value(data=("call:0",), open=True)
+        batch = PlannedCall("start_batch", arguments={"tool": anything}, uses={"tool": "tool"})
+        (asked,) = self.decide(flows, Manifest(calls=(FETCH, send(output(0)), batch)), 2, {"tool": "send"})
+        assert asked.rule == "ask_flow.0"
+
 
 SEEN = {"private": ".env", "outside": "content of example.org"}
 USES = {"to": "destination", "text": "payload"}

@@ -147,7 +147,8 @@ class Life:
         tasks = [asyncio.ensure_future(each) for each in work]
         dead = asyncio.ensure_future(self.dead.wait())
         whole = asyncio.gather(*tasks, return_exceptions=True)
-        done, _ = await asyncio.wait({dead, whole}, timeout=8, return_when=asyncio.FIRST_COMPLETED)
+        # This takes milliseconds, but a busy machine can be a thousand times slower.
+        done, _ = await asyncio.wait({dead, whole}, timeout=120, return_when=asyncio.FIRST_COMPLETED)
         assert done, f"it waits for ever: {[t.get_stack() for t in tasks if not t.done()]}"
         if self.dead.is_set():
             await self._die(tasks)

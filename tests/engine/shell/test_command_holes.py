@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.model.manifest import Hole, PlannedCall, Value
 from albert_tools.engine.shell.command_holes import is_loose, loose_holes
-from albert_tools.engine.shell.judge import judge_command
+from albert_tools.engine.shell.judge import TO_THE_NETWORK, judge_command
 from tests.helpers.effort import examples
 
 GIVEN = Hole("parameter", "q")
@@ -294,7 +294,8 @@ def test_an_argument_of_a_program_that_could_be_an_option(words: list[Any], is_f
 @example("grep @ a.txt", "; touch PWN; rm -rf sub; ")
 @example("grep @ a.txt", "'; touch PWN; rm -rf sub; '")
 def test_what_fills_a_harmless_hole_changes_no_command(text: str, filling: str) -> None:
-    assume("\0" not in filling)
+    # A place in the network asks in any word, because some programs open it.
+    assume("\0" not in filling and not any(place in filling for place in TO_THE_NETWORK))
     fixed = judge_command(text.replace("@", "x")).parts
     filled = judge_command(text.replace("@", shlex.quote(filling))).parts
     if not any(part.unreadable for part in filled):

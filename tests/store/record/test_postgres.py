@@ -21,7 +21,7 @@ from albert_tools.engine.authority.sessions import Sessions
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.postgres_layout import LAYOUT
 from albert_tools.store.record import gate
-from albert_tools.store.record.export import exported, first_wrong_line
+from albert_tools.store.record.export import checked_lines, exported
 from albert_tools.store.record.postgres import PostgresDatabase
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
@@ -225,12 +225,12 @@ def test_a_cut_end_and_changed_rows_are_found(record: Record, url: str) -> None:
     for i in range(6):
         record.append("step", {"i": i})
     record.append("use", {"session": None, "used": {}, "windows": ["w"], "sessions": [], "clock": 1.0})
-    assert first_wrong_line(exported(record)) == (7, None)
+    assert checked_lines(exported(record)) == (7, None, 1)
     change(url, "UPDATE uses SET at = 2")
     assert verify(url).problems == ("table uses, session '', bucket 'w', seq 1: changed in at",)
     change(url, "UPDATE uses SET at = 1")
     change(url, "UPDATE entries SET data = replace(data, '3', '9') WHERE n = 4")
-    assert first_wrong_line(exported(record)) == (3, 4)
+    assert checked_lines(exported(record)) == (3, 4, 1)
     assert verify(url).problems == ("entry 4 was changed: its content does not match its hash",)
     change(url, "DELETE FROM entries WHERE n > 3")
     assert "the record ends after entry 3, and entry 7 existed" in verify(url).problems[0]
