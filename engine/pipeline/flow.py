@@ -43,9 +43,10 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     definition, manifest = call.target.definition, program.manifest
     decisions = []
     if call.target.primitive is not None and (not call.depth or manifest is None):
-        # Without a manifest, a call of a program is judged as if the agent had made it by hand.
-        uses = definition.declared.uses
-        decisions += flows.judge_session(definition.name, definition.effects, uses, call.arguments, run.session.seen)
+        # Without a manifest, a call of a program is judged as if the agent had made it by hand. The owner's are not remembered.
+        if run.session.id is not None:
+            uses, see = definition.declared.uses, run.session.seen
+            decisions += flows.judge_session(definition.name, definition.effects, uses, call.arguments, see)
     elif manifest is not None and not call.depth:
         decisions += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
         if flows.of_sessions:
