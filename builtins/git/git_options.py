@@ -85,7 +85,7 @@ OPTIONS: dict[str, str] = {
     ),
     "ADD": "--all -A --update -u --force -f --dry-run -n --verbose -v --intent-to-add -N --chmod= --renormalize --ignore-errors",
     "RESET": "--soft --mixed --hard --keep --merge --quiet -q",
-    "STASH": "--message: -m: --include-untracked -u --keep-index -k --quiet -q --index --all -a --staged -S --stat -p",
+    "STASH": "--message: -m: --include-untracked -u --keep-index -k --quiet -q --all -a --staged -S",
     "TAG": (
         "--list -l --annotate -a --message: -m: --delete -d --force -f -n -n# --contains --contains= --merged --merged= --sort= "
         "--points-at= --format= --no-color"
@@ -93,9 +93,16 @@ OPTIONS: dict[str, str] = {
     "REMOTE": "--verbose -v --push --all --add --delete --tags --no-tags --auto -a -d -t: -m:",
     "SHOW": _SHOWING,
 }
+#: The options of the actions of `stash`; `push` has those above. `list` would take those of `log`, by which `-u` shows files.
+_OF_STASH = {
+    **dict.fromkeys(("list", "clear", "branch"), ""),
+    **dict.fromkeys(("pop", "apply"), "--index --quiet -q"),
+    "drop": "--quiet -q",
+    "show": "--stat -p --include-untracked -u",
+}
 #: The actions of `stash` and `remote`.
 WORDS: dict[str, frozenset[str]] = {
-    "STASH": frozenset({"push", "pop", "apply", "drop", "list", "show", "clear", "branch"}),
+    "STASH": frozenset({"push", *_OF_STASH}),
     "REMOTE": frozenset({"add", "remove", "rename", "set-url", "get-url", "set-head", "set-branches", "prune", "show"}),
 }
 
@@ -322,11 +329,9 @@ def parsed(operation: str, arguments: Sequence[str]) -> Iterator[tuple[Kind, str
 
 
 def _allowed(operation: str, arguments: Sequence[str]) -> list[str]:
-    allowed = OPTIONS[operation].split()
-    if operation == "STASH" and arguments and arguments[0] in WORDS["STASH"] - {"push"}:
-        # Other actions have no value after -m, so the next word would be an option that was not checked.
-        allowed = [option for option in allowed if option not in ("--message:", "-m:")]
-    return allowed
+    if operation == "STASH" and arguments and arguments[0] in _OF_STASH:
+        return _OF_STASH[arguments[0]].split()
+    return OPTIONS[operation].split()
 
 
 def _fits(word: str, option: str) -> bool:

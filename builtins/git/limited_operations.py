@@ -23,8 +23,10 @@ from albert_tools.builtins.git.git_options import WORDS, parsed
 from albert_tools.builtins.git.hidden_paths import HiddenPaths
 from albert_tools.engine.model.failure import Failure
 
-#: A format that tells the ids of trees. By its id, a remote could offer a hidden tree under another path.
-_TREES = r"--(pretty|format|sort)(=.*(%[tT]|tree|raw).*)"
+#: A format that tells the ids of trees. By its id, a remote could offer a hidden tree under another path. The name of a format can
+#: be shortened, and the repository can define others, so only these names are allowed.
+_NAMES = "oneline|short|medium|full|fuller|reference|email|mboxrd"
+_TREES = rf"--(pretty|format|sort)=(.*(%[-+ ]?[tT]|tree|raw).*|(?!({_NAMES})\Z)[^%]*)"
 #: Options (with the next word, if it is their value) that print or combine files without regard to pathspecs, by operation, and
 #: what to do without them.
 _UNLIMITED: dict[str, tuple[str, str]] = {
@@ -36,7 +38,6 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
     "RESET": ("--hard|--merge|--keep", 'use ("CHECKOUT", ["--", "."]), which leaves them out'),
     "BRANCH": (_TREES, "use other fields"),
     "TAG": (_TREES, "use other fields"),
-    "STASH": ("-p|--stat", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])'),
 }
 #: Two spellings of an option of COMMIT.
 _ALL = (("option", "-a"), ("option", "--all"))
@@ -122,7 +123,8 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
             return [*options, "--include", *ending(())]
         return [*options, *ending(files)] if files else options
     if operation == "STASH":
-        return _stash(options, operands, paths, ending)
+        is_named = bool(arguments) and arguments[0] in WORDS["STASH"]
+        return _stash(operands.pop(0) if is_named else "push", options, operands, paths, ending)
     if operation == "TAG" and len(files) == 2 and {"-d", "--delete", "-l", "--list"}.isdisjoint(options):
         return [*options, "--", files[0], _commit(files[1], demand)]
     if operation in _FORWARD:
@@ -170,13 +172,16 @@ async def _demand_as_committed(changed: Changed) -> None:
 
 
 def _stash(
-    options: list[str], operands: list[str], paths: list[str], ending: Callable[[Sequence[str]], list[str]]
+    action: str,
+    options: list[str],
+    operands: list[str],
+    paths: list[str],
+    ending: Callable[[Sequence[str]], list[str]],
 ) -> list[str]:
-    action = operands.pop(0) if operands and operands[0] in WORDS["STASH"] else "push"
     if action == "push":
         return ["push", *options, *ending([*operands, *paths])]
     if action == "show":
-        raise _refused("STASH show can't leave them out", _UNLIMITED["STASH"][1])
+        raise _refused("STASH show can't leave them out", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])')
     if action == "branch":
         raise _refused(
             "STASH branch could merge them into files of other names", "CHECKOUT a branch, and pop the stash there"
