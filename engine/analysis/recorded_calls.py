@@ -33,7 +33,8 @@ def call_tool(analysis: Analysis, node: tree.Call, name: str, given: Arguments, 
     data = frozenset({call.origin})
     facts = _facts(analysis, definition, arguments)
     sizes = _sizes(analysis, node, definition, arguments)
-    source = Source(key, lambda path: Hole("output", call=call.index, path=path), data, facts, sizes, False)
+    is_ours = definition.declared.source != "server"
+    source = Source(key, lambda path: Hole("output", call=call.index, path=path), data, facts, sizes, False, is_ours)
     return from_schema(analysis, definition.result, source)
 
 

@@ -43,6 +43,8 @@ class Source(NamedTuple):
     sizes: Mapping[str, tuple[object, ...]]
     #: Whether a number is a hole, too: the value of a parameter is known when the tool is called.
     exact_numbers: bool
+    #: Whether the texts that the schema lists are constants. A server has written its schema itself.
+    lists_constants: bool = True
 
 
 def from_schema(analysis: Analysis, schema: Schema, source: Source) -> AbstractValue:
@@ -77,7 +79,7 @@ class _Places:
         if self._source.exact_numbers and not path and is_scalar and schema:
             # The value of a whole parameter is known when the tool is called, even if it is a number.
             return AbstractValue(frozenset({(self._source.hole(path),)}), data)
-        if "enum" in schema or "const" in schema:
+        if ("enum" in schema or "const" in schema) and self._source.lists_constants:
             values = schema.get("enum", [schema.get("const")])
             if any(isinstance(v, list | dict) for v in values):
                 return self._open(path)

@@ -334,12 +334,8 @@ class Run(Struct, eq=False):
     decision: dict[str, Json] = field(default_factory=UNJUDGED_POLICY.copy)
     #: A private copy of the request's arguments, after their validation.
     arguments: dict[str, Any] = field(default_factory=dict)
-    #: A file with private data that the program has read.
-    private_path: str | None = None
     #: What the session had seen when the request was judged, of `flow_rules.SEEN`.
     seen_before: frozenset[str] = frozenset()
-    #: Whether the program has read a file by a link.
-    has_links: bool = False
     #: Whether an earlier request of the session failed, so that a success must be recorded as the end of failures in a row.
     after_failure: bool = False
     #: The output as the caller gets it, see `output_or_handle`, or UNSET.

@@ -94,6 +94,8 @@ class RunJournal:
         self._programs: dict[str, Entered] = {}
         #: The steps at which a resumed run was interrupted. They had begun, or a person had been asked, but they had not ended.
         self._interrupted: set[str] = set()
+        #: What the program has read, each with the first path: a file with ``private`` data, a file by a ``link``.
+        self.read: dict[str, str] = {}
         if fresh:
             return
         entries = journal.entries()
@@ -102,6 +104,8 @@ class RunJournal:
             if entry["t"] == "enter":
                 facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
                 self._programs[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
+            elif entry["t"] == "read":
+                self.read[entry["what"]] = entry["path"]
             elif entry["t"] == "ask":
                 self._interrupted.add(entry["step"])
             elif entry["t"] in ("begin", "end"):
@@ -270,6 +274,16 @@ class RunJournal:
         """
         entry = {"t": "enter", "step": step, **_facts(definition, arguments), "mode": mode, "approval": approval}
         self._append_bounded(entry, "arguments")
+
+    def note_read(self, what: str, path: str) -> None:
+        """Append what the program has read, see `read`, so that it is known after the run was resumed.
+
+        Raises:
+            Failure: `unknown_outcome`.
+        """
+        if what not in self.read:
+            self.read[what] = path
+            self._append({"t": "read", "what": what, "path": path})
 
     def set_state(self, state: str, **facts: Json) -> None:
         """Append the new state of the run."""

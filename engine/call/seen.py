@@ -10,10 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
@@ -42,12 +39,12 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
         return {}
     # An error can have the words of a file, unless there is no file.
     is_read = not is_failure or outcome.code != "not_found"
-    private = next(_private_paths(call, run, call.rules), None) if is_read else None
+    private = next(_private_paths(call, run), None) if is_read else None
     if "batch" in primitive.definition.declared.uses.values():
         # What its runs have read is known to the session.
         private = private or run.session.seen().get("private")
     if private is not None and call.depth:
-        run.private_path = private
+        run.journal.note_read("private", private)
     source = primitive.definition.declared.source
     kinds = seen_in(primitive.definition.effects, source)
     # A command that has asked for anything over the network can print it, or have put it into a file.
@@ -102,22 +99,15 @@ def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesI
             # A file that can't be found can't be read either.
             with suppress(Failure):
                 names.add(workspace.absolute(workspace.locate(path)))
-            run.has_links = run.has_links or len(names) > 1
+            if len(names) > 1:
+                run.journal.note_read("link", path)
             files += names
     return files
 
 
-def note_replayed(primitive: Primitive, call: Call, run: Run) -> None:
-    """Note what a step of a program has read whose result comes from the journal, as far as its arguments name it."""
-    rules, call = run.service.ruling(), replace(call, arguments=call.given)
-    paths = files_read(primitive, call.arguments, rules, run)
-    is_private = rules.authority.policy.flows.is_private
-    run.private_path = next(chain(filter(is_private, paths), _private_paths(call, run, rules)), run.private_path)
-
-
-def _private_paths(call: Call, run: Run, rules: RulesInForce) -> Iterator[str]:
+def _private_paths(call: Call, run: Run) -> Iterator[str]:
     """The private files that a call has read: those that it opened, and those that its arguments name."""
-    primitive, is_private = call.target.primitive, rules.authority.policy.flows.is_private
+    primitive, is_private = call.target.primitive, call.rules.authority.policy.flows.is_private
     assert primitive is not None
     root = str(run.service.root)
     if call.report.private_path is not None:

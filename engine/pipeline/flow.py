@@ -63,11 +63,10 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 call.arguments,
                 run.arguments,
                 paths,
-                has_links=run.has_links,
+                has_links="link" in run.journal.read,
                 definition=definition,
             )
-        private = run.private_path
-        if private is not None:
+        if "private" in run.journal.read:
             # Which files the program reads was not known when it was called.
             uses = definition.declared.uses
             decisions += flows.judge_session(
@@ -75,19 +74,19 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 definition.effects,
                 uses,
                 call.arguments,
-                lambda: _seen_since(call, run, manifest, private),
+                lambda: _seen_since(call, run, manifest),
             )
     return decisions
 
 
-def _seen_since(call: Call, run: Run, manifest: Manifest, private: str) -> Mapping[str, str]:
+def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
     """What the session has seen, if that is more than when the request was judged, because the program has read a private file. If
     the program is approved, only its arguments count: everything else was reviewed."""
     if is_approved(run):
         flows = call.rules.authority.policy.flows
         if "private" in run.seen_before or not flows.is_given(manifest, planned(call, run)):
             return {}
-    seen = {"private": private, **run.session.seen()}
+    seen = {"private": run.journal.read["private"], **run.session.seen()}
     return seen if seen.keys() > run.seen_before else {}
 
 

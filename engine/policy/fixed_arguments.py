@@ -24,6 +24,8 @@ from albert_tools.engine.policy.host_rules import host_of
 #: The beginning of a URL, and that up to the end of its authority.
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
+#: A number that the program has computed.
+_NUMBER = Hole("number")
 #: The most texts that a template can give. With more, it gives none.
 _MAX_TEXTS = 1_000
 #: The holes that are another form of a text.
@@ -114,7 +116,7 @@ def _gives(alternative: Alternative, actual: Any, given: Mapping[str, Any], is_c
             return True
     if not isinstance(actual, str):
         return False
-    ends, is_whole = _ends(alternative, actual, given, is_chosen=False)
+    ends, is_whole = _ends(alternative, actual, given, is_chosen=False, takes_numbers=not is_chosen)
     return is_whole and len(actual) in ends
 
 
@@ -128,16 +130,26 @@ def _gives_host(template: tuple[Part, ...], url: str, given: Mapping[str, Any], 
     return len(url) in ends if is_whole else any(end > authority.end() for end in ends)
 
 
-def _ends(template: tuple[Part, ...], text: str, given: Mapping[str, Any], is_chosen: bool) -> tuple[set[int], bool]:
+def _ends(
+    template: tuple[Part, ...], text: str, given: Mapping[str, Any], is_chosen: bool, takes_numbers: bool = False
+) -> tuple[set[int], bool]:
     """Where the fixed parts at the beginning of a template can end in a text, and whether these are all its parts. With
-    `is_chosen`, one of many texts is not fixed."""
+    `is_chosen`, one of many texts is not fixed. With `takes_numbers`, any number is."""
     ends = {0}
     for part in template:
+        if takes_numbers and part == _NUMBER:
+            ends = {start + n for start in ends for n in range(_digits(text, start) + 1)}
+            continue
         texts = None if is_chosen and _choices((part,)) else _texts_of(part, given)
         if texts is None:
             return ends, False
         ends = {end + len(piece) for end in ends for piece in texts if text.startswith(piece, end)}
     return ends, True
+
+
+def _digits(text: str, start: int) -> int:
+    """The most characters of a number that begins there."""
+    return len(text) - start - len(text[start:].lstrip("0123456789.+-"))
 
 
 def _texts_of(part: Part, given: Mapping[str, Any]) -> set[str] | None:

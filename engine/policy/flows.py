@@ -228,11 +228,10 @@ class FlowJudge:
             if flow.rule.source.paths:
                 reads = flow.start in planned or not flow.readers.isdisjoint(planned)
                 if reads and (paths is None or any(map(self._patterns[flow.rule.place].match, paths))):
-                    decisions.append(self._decision("the program", manifest, flow))
+                    decisions.append(self._decision("the program", manifest, flow, arguments))
             elif not flow.starters.isdisjoint(planned):
                 # In the run of a batch, nobody knows where its items come from.
-                decision = self._decision("the program", manifest, flow)
-                decisions.append(decision._replace(subject=f"items {digest(arguments)}"))
+                decisions.append(self._decision("the program", manifest, flow, arguments))
             elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given, is_listed):
                 decisions.append(self._at(flow, manifest, arguments))
         return decisions
@@ -313,8 +312,10 @@ class FlowJudge:
         fixed = partial(is_host_fixed, is_listed=is_listed) if _is_host(flow, manifest) else is_fixed
         return not any(fixed(value, actual, given) for value in values)
 
-    def _decision(self, name: str, manifest: Manifest, flow: Flow) -> Decision:
-        """The decision about a flow, whatever the values are."""
+    def _decision(
+        self, name: str, manifest: Manifest, flow: Flow, arguments: Mapping[str, Any] | None = None
+    ) -> Decision:
+        """The decision about a flow. A lasting answer about a call covers these arguments."""
         start, end = manifest.calls[flow.start], manifest.calls[flow.end]
         where = f"{flow.argument} of {end.tool}" if flow.argument else f"whether {end.tool} is called"
         verb = "decide" if flow.by_control else "reach"
@@ -322,12 +323,12 @@ class FlowJudge:
         hint = f"{written_at(flow.rule.place)} forbids it; leave this flow out, or ask the owner to change the rule"
         if flow.rule.verdict == "ask":
             hint = f"{written_at(flow.rule.place)} is the rule"
-        subject = f"{start.tool} to {end.tool}"
+        subject = f"{start.tool} to {end.tool} {digest(dict(arguments or {}))}"
         return Decision(flow.rule.verdict, flow.rule.place, "flow", message, hint, subject)
 
     def _at(self, flow: Flow, manifest: Manifest, arguments: Mapping[str, Any]) -> Decision:
         """The decision about a flow into an argument whose value is known."""
-        decision = self._decision("the program", manifest, flow)
+        decision = self._decision("the program", manifest, flow, arguments)
         if flow.by_control or flow.argument not in arguments:
             return decision
         start, end = manifest.calls[flow.start], manifest.calls[flow.end]

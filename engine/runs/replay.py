@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,7 +9,6 @@ from msgspec.structs import replace
 from albert_tools.engine.call.context import Call, Invoke, Run
 from albert_tools.engine.call.errors import notify
 from albert_tools.engine.call.journal import Step
-from albert_tools.engine.call.seen import note_replayed
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 
@@ -50,10 +48,6 @@ def _replayed(step: Step, call: Call, run: Run) -> Json:
         call.report.printed.append(step.log)
         notify(run.log, call.name, step.log)
     run.effects.extend(step.effects)
-    if call.target.primitive is not None and not run.resumed.is_replay:
-        # A fault of the rules, too: the program waits for the recorded result.
-        with suppress(Exception):
-            note_replayed(call.target.primitive, call, run)
     if call.target.version is not None:
         for inner in run.journal.within(call.step):
             run.effects.extend(inner.effects)

@@ -107,6 +107,9 @@ class _Judge:
         self.parts: list[Part] = []
         #: Whether a file got new content, which a later command could run.
         self._wrote = False
+        #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
+        #: a link to code; that code could write to other files itself.
+        self._logged = self._prints = False
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
 
@@ -151,7 +154,7 @@ class _Judge:
         try:
             if isinstance(action, Write):
                 self._demand_plain_write(action)
-                self._wrote = self._wrote or not is_log(action.target)
+                self._note_written(is_log(action.target))
             elif action.name == "PYTHONPATH":
                 self._imports = True
             if isinstance(action, Binding) and not may_set(action.name, action.value, action.exported, self._start):
@@ -201,11 +204,13 @@ class _Judge:
         if name == "git":
             rest = self._without_leading_options(rest, about)
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
+            self._prints = self._prints or name != "cd"
             return True
         if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
             self.read(rest[1].text, depth + 1, posix=name == "sh")
             return False
         if name in SPECIAL:
+            self._prints = True
             self._wrote = SPECIAL[name](rest, about, inner.append, self._start) or self._wrote
             return True
         # An argument of `env`.
@@ -242,13 +247,19 @@ class _Judge:
                 # It may change files that it does not name.
                 self._start.demand_writable(Word("."), about)
             wrote = demand_fits(row, rest, about, self._start)
-            log = key == "tee" and all(map(is_log, rest))
-            self._wrote = self._wrote or wrote or (table == "writes" and not log)
+            self._prints = self._prints or table == "reads"
+            self._wrote = self._wrote or wrote
+            if table == "writes":
+                self._note_written(key == "tee" and all(map(is_log, rest)))
             return True
         return False
 
+    def _note_written(self, is_logged: bool) -> None:
+        self._logged = self._logged or is_logged
+        self._wrote = self._wrote or not is_logged
+
     def _demand_unwritten(self, builds: bool, about: str) -> None:
-        if self._wrote and (builds or self._imports):
+        if (self._wrote or (self._logged and self._prints)) and (builds or self._imports):
             raise Unclear("it may run what an earlier command has written", about)
 
     def _without_leading_options(self, arguments: list[Word], about: str) -> list[Word]:

@@ -45,5 +45,5 @@ class Start(str):
 
 
 def is_log(word: Word) -> bool:
-    """Whether this is a log file. No program runs such a file as code."""
+    """Whether this is a log file. Programs run no file of such a name as code."""
     return word.fits(r".+\.log")

@@ -44,6 +44,9 @@ def text(*parts: str | Hole) -> Value:
         (text("n", N), "n7", True),
         (text(N), 7, True),
         (text(N), "7", True),
+        (text("in/", Hole("number"), ".txt"), "in/12.txt", True),
+        (text("in/", Hole("number"), ".txt"), "in/x.txt", False),
+        (Value((("in/", Hole("number")),), data=("call:0",)), "in/12", False),
         # Of a piece, nobody knows which one it is.
         (text(Hole("part", of=(TO,))), "ada", False),
         (text(Hole("joined", of=(",",), value=text(EACH))), "bob,eve", False),
