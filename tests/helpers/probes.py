@@ -260,6 +260,8 @@ def change_mode_outside(f: Any) -> None:
         os.chmod(f"{f['out']}/target", 0o777)
     with contextlib.suppress(OSError):
         os.chmod(f["out"], 0o777)
+    with contextlib.suppress(OSError):
+        os.fchmod(os.open(".bashrc", os.O_RDONLY), 0o777)
 
 
 @probe
@@ -267,6 +269,8 @@ def change_times_outside(f: Any) -> None:
     """bwrap: mount namespace; landlock: filter"""
     with contextlib.suppress(OSError):
         os.utime(f"{f['out']}/target", (1, 1))
+    with contextlib.suppress(OSError):
+        os.utime(os.open(".bashrc", os.O_RDONLY), (1, 1))
     # Its present times.
     program = "/usr/bin/env"
     times = os.stat(program).st_atime_ns, os.stat(program).st_mtime_ns
@@ -283,6 +287,8 @@ def change_attributes_outside(f: Any) -> None:
         os.setxattr(f"{f['out']}/target", "user.x", b"y")
     with contextlib.suppress(OSError):
         os.chown(f"{f['out']}/target", 1, 1)
+    with contextlib.suppress(OSError):
+        os.setxattr(os.open(".bashrc", os.O_RDONLY), "user.x", b"y")
     # Its present flags: FS_IOC_GETFLAGS, FS_IOC_SETFLAGS.
     for path in (".bashrc", "/usr/bin/env"):
         with contextlib.suppress(OSError):

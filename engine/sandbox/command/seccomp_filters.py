@@ -51,17 +51,14 @@ _SHARED = frozenset(
 #: Calls that signal other processes. Refused if neither a namespace nor Landlock prevents this.
 _SIGNALS = frozenset(("kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal process_mrelease").split())
 
-#: Calls that change a file's mode, owner, times or attributes by its path. Landlock doesn't control them.
+#: Calls that change a file's mode, owner, times or attributes. Landlock doesn't control them. The owner of a file can use them also
+#: on a file that is open for reading only.
 _ATTRIBUTES = frozenset(
     (
         "chmod fchmodat fchmodat2 chown lchown fchownat utime utimes futimesat setxattr lsetxattr setxattrat "
-        "removexattr lremovexattr removexattrat file_setattr"
+        "removexattr lremovexattr removexattrat file_setattr fchmod fchown fsetxattr fremovexattr"
     ).split()
 )
-
-#: The same for an open file. Landlock has checked the opening, but root can use these calls on a file that is open for reading
-#: only.
-_OPEN_ATTRIBUTES = frozenset(("fchmod fchown fsetxattr fremovexattr").split())
 
 #: Calls that slow down or stop processes of the same user.
 _PRIORITIES = frozenset(
@@ -132,8 +129,16 @@ _STRICT: dict[str, list[Op]] = {
     "socketpair": [load(0), if_equal(_LOCAL, 1, 0), _NO_FAMILY, *only_with(1, _PAIR_KINDS, _EPERM, _KIND)],
     # The limits of the process itself, not of another process.
     "prlimit64": only_with(0, (0,), _EPERM),
-    # Only for an open file (the path is null), not by a path.
-    "utimensat": [load(1), if_equal(0, 0, 2), load(1, high=True), if_equal(0, 1, 0), _EPERM, ALLOW],
+    # Only the present time (the times are null), as `touch` sets it, for an open file (the path is null).
+    "utimensat": [
+        *(
+            op
+            for argument in (1, 2)
+            for high in (False, True)
+            for op in (load(argument, high=high), if_equal(0, 1, 0), _EPERM)
+        ),
+        ALLOW,
+    ],
 }
 
 
@@ -143,7 +148,8 @@ def _refused(strength: Strength, root: bool, scoped: bool) -> frozenset[str]:
         return _DANGEROUS
     calls = _DANGEROUS | _SHARED | _ATTRIBUTES | _PRIORITIES
     if root:
-        calls |= _OPEN_ATTRIBUTES | {"utimensat"}
+        # Root could set the times of the system's files.
+        calls |= {"utimensat"}
     return calls if scoped else calls | _SIGNALS
 
 
