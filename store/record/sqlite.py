@@ -43,6 +43,8 @@ _SETTINGS = (
     "PRAGMA secure_delete=1",
 )
 _TAIL = "SELECT n, hash FROM entries ORDER BY n DESC LIMIT 1"
+#: What is none of `TABLES`, such as a view in the place of a table, or a trigger.
+_FOREIGN = "SELECT name FROM sqlite_schema WHERE sql IS NOT NULL AND instr(?, sql) = 0"
 
 
 class _Opened(NamedTuple):
@@ -269,6 +271,8 @@ class SqliteDatabase(Database):
                     f"the record {self.path} has format {version}, and this version of Albert Tools reads {VERSION}",
                     hint="use the version that wrote it, or move the file away to begin a new record",
                 )
+            elif foreign := connection.execute(_FOREIGN, (TABLES,)).fetchone():
+                raise self._damaged(f"Albert Tools has not made {foreign[0]!r} in the record {self.path}")
         except BaseException:
             connection.close()
             raise
