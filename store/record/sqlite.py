@@ -6,9 +6,11 @@ it is missing.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -30,6 +32,8 @@ FILE = "record.sqlite3"
 GATE = "gate"
 #: Bytes of the write-ahead log that remain after a checkpoint.
 _WAL_BYTES = 16 * 1024 * 1024
+#: Steps of SQLite's machine between two looks at the deadline: a millisecond or so.
+_STEPS = 100_000
 #: Pages that `shrink` frees in one step.
 _PAGES_AT_ONCE = 4000
 _SETTINGS = (
@@ -257,6 +261,8 @@ class SqliteDatabase(Database):
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=1.0
         )
+        if self.deadline < math.inf:
+            connection.set_progress_handler(lambda: time.monotonic() > self.deadline, _STEPS)
         try:
             if not facts.st_size:
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
