@@ -265,11 +265,14 @@ def other_home(place: str | None) -> OtherHome:
         raise Failure("not_found", f"there is no home with tools at {local.shown}", hint=hint)
     home = home_at(local)
 
+    def end_by(deadline: float) -> None:
+        home.record.database.deadline = deadline
+
     def close() -> None:
         home.record.close()
         home.tools.close()
 
-    return OtherHome(home.local.shown, home.tools, home.record, close)
+    return OtherHome(home.local.shown, home.tools, home.record, end_by, close)
 
 
 def _library() -> Library | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -15,14 +17,18 @@ from albert_tools.engine.model.protocols import Record, ToolStore
 HISTORY = 1_000_000
 #: The most tools of a library that a search looks at.
 _LOOKED_AT = 100
+#: Seconds for a search, which may wait for others.
+_PATIENCE = 10.0
 
 
 class OtherHome(Struct, frozen=True):
-    """A home. `name` is for messages and the ledger, and `close` closes what was opened."""
+    """A home. `name` is for messages and the ledger, `end_by` sets when the reading of its record fails, in seconds of
+    `time.monotonic`, and `close` closes what was opened."""
 
     name: str
     store: ToolStore
     ledger: Record
+    end_by: Callable[[float], None]
     close: Callable[[], None]
 
     @property
@@ -66,6 +72,7 @@ class Library:
     def __init__(self, open_home: Callable[[], OtherHome]) -> None:
         self._open_home = open_home
         self._home: OtherHome | None = None
+        self._one_search = threading.Lock()
         #: Why the last search found nothing in it; None if it could be read.
         self.problem: str | None = None
 
@@ -74,9 +81,14 @@ class Library:
 
         What nobody has approved is left out, because an agent reads the descriptions. A library that can't be read has no tools.
         """
-        self.problem = None
+        deadline = time.monotonic() + _PATIENCE
+        if not self._one_search.acquire(timeout=_PATIENCE):
+            self.problem = "other searches keep it busy"
+            return []
         try:
+            self.problem = None
             self._home = self._home or self._open_home()
+            self._home.end_by(deadline)
             active = self._home.reviews.active()
             names = [summary.name for summary in self._home.store.search(text, _LOOKED_AT) if summary.name in active]
             versions = [self._home.store.load(name, active[name]) for name in names[:limit]]
@@ -85,6 +97,8 @@ class Library:
         except Failure as failure:
             self.problem = failure.message
             return []
+        finally:
+            self._one_search.release()
 
     def close(self) -> None:
         """Close what a search has opened."""

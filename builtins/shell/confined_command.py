@@ -294,6 +294,10 @@ def base_environment() -> dict[str, str]:
     return {
         "PATH": f"{PATH}:{os.path.dirname(os.path.abspath(sys.executable))}",
         "LANG": "C.UTF-8",
+        # A command can't read the machine's settings. Behind Landlock they seem to exist, and git and node would fail.
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "OPENSSL_CONF": os.devnull,
         # A folder of tracked files could be a bare repository, whose settings name programs.
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": "safe.bareRepository",

@@ -6,6 +6,7 @@ this thread is the only writer of the home.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import weakref
@@ -51,6 +52,9 @@ class Database(ABC):
     connection_number = 0
     #: Whether definitions name the database's user.
     names_users = False
+    #: When reading an SQLite file fails, in seconds of `time.monotonic`. Set one before the first use for a file of somebody else,
+    #: because a hostile file can keep a query busy for ever.
+    deadline = math.inf
 
     def __init__(self, name: str) -> None:
         """`name` is for messages."""

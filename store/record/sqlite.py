@@ -6,9 +6,11 @@ it is missing.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -30,6 +32,8 @@ FILE = "record.sqlite3"
 GATE = "gate"
 #: Bytes of the write-ahead log that remain after a checkpoint.
 _WAL_BYTES = 16 * 1024 * 1024
+#: Steps of SQLite's machine between two looks at the deadline: a millisecond or so.
+_STEPS = 100_000
 #: Pages that `shrink` frees in one step.
 _PAGES_AT_ONCE = 4000
 _SETTINGS = (
@@ -43,6 +47,8 @@ _SETTINGS = (
     "PRAGMA secure_delete=1",
 )
 _TAIL = "SELECT n, hash FROM entries ORDER BY n DESC LIMIT 1"
+#: What is none of `TABLES`, such as a view in the place of a table, or a trigger.
+_FOREIGN = "SELECT name FROM sqlite_schema WHERE sql IS NOT NULL AND instr(?, sql) = 0"
 
 
 class _Opened(NamedTuple):
@@ -255,6 +261,8 @@ class SqliteDatabase(Database):
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=1.0
         )
+        if self.deadline < math.inf:
+            connection.set_progress_handler(lambda: time.monotonic() > self.deadline, _STEPS)
         try:
             if not facts.st_size:
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
@@ -269,6 +277,8 @@ class SqliteDatabase(Database):
                     f"the record {self.path} has format {version}, and this version of Albert Tools reads {VERSION}",
                     hint="use the version that wrote it, or move the file away to begin a new record",
                 )
+            elif foreign := connection.execute(_FOREIGN, (TABLES,)).fetchone():
+                raise self._damaged(f"Albert Tools has not made {foreign[0]!r} in the record {self.path}")
         except BaseException:
             connection.close()
             raise

@@ -150,7 +150,7 @@ async def _results(service: ToolService, options: argparse.Namespace, console: C
         console.document({"ok": True, "batch": batch.batch, "results": results})
         return 0
     for result in service.batches.results(batch):
-        console.write(json.dumps(result, ensure_ascii=False) + "\n")
+        console.document(result, indent=None)
     return 0
 
 

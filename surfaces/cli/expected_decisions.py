@@ -14,7 +14,6 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import strictest
 from albert_tools.surfaces.cli.decisions import authority_of, decisions_on
 from albert_tools.surfaces.text.console import Console, one_line
-from albert_tools.surfaces.text.person import demand_person
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority
@@ -26,8 +25,6 @@ async def test(service: ToolService, options: argparse.Namespace, console: Conso
     """Print the calls about which the rules decide otherwise. Returns 1 if there are any."""
     from albert_tools.engine.policy.expectations import read_expectations
 
-    # The calls are judged as the owner's, so the answers would tell a session about tools outside of its lease.
-    demand_person("rules are tested")
     if options.rules is not None:
         authority = authority_of(service, Path(options.rules))
     else:

@@ -44,6 +44,9 @@ def mode(options: argparse.Namespace, console: Console) -> int:
 
 def policy(options: argparse.Namespace, console: Console) -> int:
     """Write, show, check, test or explain the rules. `explain` returns 3 if the call would be denied."""
+    # The rules, and how they decide on the owner's calls, name tools outside of a session's lease. `explain` keeps to the lease.
+    if options.action != "explain":
+        demand_person("rules are written, shown and tested")
     if options.action == "init":
         return _init(options, console)
     if options.action == "show":
@@ -56,7 +59,6 @@ def _init(options: argparse.Namespace, console: Console) -> int:
     """Write the first rules. Existing rules are never replaced."""
     from albert_tools.engine.policy.presets import starter
 
-    demand_person("rules are written")
     home = home_of(options)
     file = _file(home)
     with file.locked():
@@ -113,7 +115,6 @@ async def _import(service: ToolService, options: argparse.Namespace, console: Co
     """Replace the owner's rules by a file without mistakes, and record it."""
     from albert_tools.surfaces.cli.decisions import demand_rules
 
-    demand_person("rules are written")
     rules = demand_rules(service, Path(options.file))
     content, file = Path(options.file).read_bytes(), _file(service.home)
     _record(service.home, file, content, rules.revision)

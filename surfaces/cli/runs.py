@@ -202,6 +202,8 @@ async def _patch(options: argparse.Namespace, console: Console) -> int:
         raise Failure("not_found", f"the run {run.id} {why}", hint="only a run with --repository has a patch")
     if console.json:
         console.document({"ok": True, "run": run.id, "patch": patch.decode("utf-8", "replace")})
+    elif sys.stdout.isatty():
+        console.untrusted(patch.decode("utf-8", "replace"), sys.stdout)
     else:
         console.flush()
         sys.stdout.buffer.write(patch)

@@ -21,7 +21,6 @@ from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.policy.decision import strictest
 from albert_tools.surfaces.cli.decisions import authority_of, judged
 from albert_tools.surfaces.text.console import Console, one_line
-from albert_tools.surfaces.text.person import demand_person
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import Mode, ToolDefinition
@@ -37,7 +36,6 @@ _Made = tuple[str, str, "Mode", str]
 
 async def try_rules(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     """Print the calls about which the rules in a file would decide differently."""
-    demand_person("rules are tried on recorded calls")
     changes, judged, unjudged = await asyncio.to_thread(_compare, service, Path(options.file))
     changed = sum(change["calls"] for change in changes)
     if console.json:

@@ -48,9 +48,9 @@ def columns(stream: TextIO) -> int | None:
     return max(width, MIN_WIDTH) if width else DEFAULT_WIDTH
 
 
-def json_text(value: Any) -> str:
-    """The JSON text of a value, with JSON escapes for everything that a terminal would interpret."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """The JSON text of a value, with JSON escapes for everything that a terminal would interpret. Without `indent`: one line."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
     hidden = {ord(c): json.dumps(c)[1:-1].replace("\x7f", "\\u007f") for c in set(text) if not harmless(c)}
     hidden.pop(ord("\n"), None)
     return text.translate(hidden) if hidden else text
@@ -124,14 +124,14 @@ class Console:
             sys.stderr.write("\r\x1b[K" + (self.paint(cut(text, self.err_width), "dim", err=True) if text else ""))
             sys.stderr.flush()
 
-    def document(self, value: Any) -> None:
+    def document(self, value: Any, indent: int | None = 2) -> None:
         """Print the JSON document."""
-        text = json_text(value)
+        text = json_text(value, indent)
         try:
             text.encode(sys.stdout.encoding)
         except UnicodeEncodeError:
             # JSON can escape characters that the encoding lacks.
-            text = json.dumps(value, indent=2)
+            text = json.dumps(value, indent=indent)
         self.write(text + "\n")
 
     def value(self, value: Any) -> None:

@@ -101,7 +101,7 @@ async def test_only_listed_environment_variables_are_passed(context: Any, root: 
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
     monkeypatch.setenv("BASH_ENV", "/etc/profile")
     lines = set((await bash(context, "env", env=["MINE=a b"]))["output"].splitlines())
-    names = {name for line in lines if not (name := line.partition("=")[0]).startswith("GIT_CONFIG_")}
+    names = {name for line in lines if not (name := line.partition("=")[0]).startswith(("GIT_", "OPENSSL_"))}
     assert names == {"PATH", "HOME", "TMPDIR", "LANG", "PWD", "SHLVL", "_", "MINE"}
     assert {f"PWD={root}", "MINE=a b"} <= lines
 
@@ -110,9 +110,19 @@ async def test_git_uses_no_bare_repository_that_nobody_named(context: Any, root:
     """A folder of tracked files could be one, with settings that name programs."""
     for words in (["init", "-q", "--bare", "b"], ["-C", "b", "config", "core.fsmonitor", "touch PWN; false"]):
         subprocess.run(["git", *words], cwd=root, check=True)
-    result = await bash(context, "GIT_CONFIG_NOSYSTEM=1 git -C b --work-tree=. status")
+    result = await bash(context, "git -C b --work-tree=. status")
     assert result["exit_code"] == 128, result["output"]
     assert not list(root.rglob("PWN"))
+
+
+async def test_git_and_openssl_need_no_settings_of_the_machine(context: Any, root: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
+    # In place of `/etc/gitconfig`: a file that the command can't read.
+    (tmp_path / "gitconfig").write_text("[user]\n")
+    result = await bash(context, "git status --short", env=[f"GIT_CONFIG_SYSTEM={tmp_path}/gitconfig"])
+    assert (result["exit_code"], result["output"]) == (0, "")
+    certificate = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=x -keyout /dev/null -out /dev/null"
+    assert (await bash(context, certificate))["exit_code"] == 0
 
 
 async def test_stdin_is_empty_and_descriptors_are_closed(context: Any) -> None:

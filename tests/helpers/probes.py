@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -259,6 +260,8 @@ def change_mode_outside(f: Any) -> None:
         os.chmod(f"{f['out']}/target", 0o777)
     with contextlib.suppress(OSError):
         os.chmod(f["out"], 0o777)
+    with contextlib.suppress(OSError):
+        os.fchmod(os.open(".bashrc", os.O_RDONLY), 0o777)
 
 
 @probe
@@ -266,6 +269,8 @@ def change_times_outside(f: Any) -> None:
     """bwrap: mount namespace; landlock: filter"""
     with contextlib.suppress(OSError):
         os.utime(f"{f['out']}/target", (1, 1))
+    with contextlib.suppress(OSError):
+        os.utime(os.open(".bashrc", os.O_RDONLY), (1, 1))
     # Its present times.
     program = "/usr/bin/env"
     times = os.stat(program).st_atime_ns, os.stat(program).st_mtime_ns
@@ -282,6 +287,14 @@ def change_attributes_outside(f: Any) -> None:
         os.setxattr(f"{f['out']}/target", "user.x", b"y")
     with contextlib.suppress(OSError):
         os.chown(f"{f['out']}/target", 1, 1)
+    with contextlib.suppress(OSError):
+        os.setxattr(os.open(".bashrc", os.O_RDONLY), "user.x", b"y")
+    # Its present flags: FS_IOC_GETFLAGS, FS_IOC_SETFLAGS.
+    for path in (".bashrc", "/usr/bin/env"):
+        with contextlib.suppress(OSError):
+            file = os.open(path, os.O_RDONLY)
+            fcntl.ioctl(file, 0x40086602, fcntl.ioctl(file, 0x80086601, bytes(8)))
+            escaped(path)
 
 
 @probe
@@ -597,7 +610,6 @@ def kill_what_is_above(f: Any) -> None:
 @probe
 def signal_others_by_a_file(f: Any) -> None:
     """bwrap: pid namespace; landlock: filter, Landlock"""
-    import fcntl
 
     reading, writing = os.pipe()
     for owning in (
@@ -704,7 +716,6 @@ def use_other_families(f: Any) -> None:
 @probe
 def type_into_the_terminal(f: Any) -> None:
     """bwrap: a session of its own, filter; landlock: a session of its own, filter"""
-    import fcntl
 
     for handle in (0, 1, 2):
         with contextlib.suppress(OSError):

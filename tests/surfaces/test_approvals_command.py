@@ -367,6 +367,12 @@ def test_a_session_answers_nothing(asking: Albert) -> None:
         ("approvals", "answer", question, "once"),
         ("session", "new"),
         ("mode", "alert"),
+        ("policy", "init"),
+        ("policy", "show"),
+        ("policy", "check"),
+        ("policy", "import", "rules.yaml"),
+        ("policy", "test", "expected.yaml"),
+        ("policy", "try", "rules.yaml"),
         ("mount",),
         ("doctor",),
     )

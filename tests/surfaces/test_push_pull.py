@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import getpass
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -192,6 +194,16 @@ def test_a_search_also_finds_what_a_library_has_approved(ada: Albert, tmp_path: 
         assert done.code == 0
         assert "inner" in done.out
         assert "the tools of the library" in done.err
+
+
+def test_a_library_whose_record_has_a_view_is_left_out(ada: Albert, tmp_path: Path) -> None:
+    ada("review", "inner", "--approve")
+    (record,) = ada.home.rglob("record.sqlite3")
+    with closing(sqlite3.connect(record)) as connection:
+        connection.executescript("ALTER TABLE reviews RENAME TO old; CREATE VIEW reviews AS SELECT * FROM old")
+    done = Albert(tmp_path / "ben")("search", "add", env={"ALBERT_LIBRARY": str(ada.home)})
+    assert (done.code, "inner" in done.out) == (0, False)
+    assert "the tools of the library: Albert Tools has not made 'old' in the record" in done.err
 
 
 def test_an_agent_finds_tools_of_the_library_and_can_not_pull_them(

@@ -306,7 +306,7 @@ def repository(tmp_path: Path) -> Path:
 
     folder.mkdir()
     git("init")
-    (folder / "a.txt").write_text("old\n")
+    (folder / "a.txt").write_text("old\x1b[2J\n")
     git("add", ".")
     git("commit", "-m", "one")
     git("tag", "-a", "v1", "-m", "v1")
@@ -343,6 +343,7 @@ def test_a_run_works_in_a_checkout_and_its_changes_are_kept(home: Albert, worker
     assert "no changes: " in home("runs", "show", nothing).out
     (repository / "patch").write_text(home("runs", "patch", patch).out)
     printed(repository, "apply", "patch")
+    assert "-old\\x1b[2J\r\n" in home.terminal("runs", "patch", patch)[1]
     assert (repository / "a.txt").read_text() == "ab"
     assert printed(repository, "show", f"albert/{branch}:b.txt") == "ab"
     assert f"`git fetch {repository} albert/{branch}` fetches it" in home("runs", "patch", branch).err
@@ -477,6 +478,7 @@ def test_a_schedule_that_could_not_begin_a_run_is_refused(home: Albert, words: t
 def test_a_batch_has_the_result_of_each_item_in_order(home: Albert, worker: Workers) -> None:
     for name in "abc":
         (home.project / name).write_text(name)
+    (home.project / "c").write_text("c\x9b2Jé")
     home.write("items.jsonl", "".join(f'{{"path": "{name}"}}\n' for name in "abxc"))
     added = home("batch", "add", "read_file", "items.jsonl", "--per-run", "3")
     assert added.code == 0, added.err
@@ -485,8 +487,10 @@ def test_a_batch_has_the_result_of_each_item_in_order(home: Albert, worker: Work
     assert home("batch", "results", batch).code == 4
     worker("ada")
     wait_until(lambda: home("batch", "show", batch, "--json").document()["states"] == {"done": 2})
-    results = [json.loads(line) for line in home("batch", "results", batch).out.splitlines()]
-    assert results == [{"value": "a"}, {"value": "b"}, {"error": "there is nothing at 'x'"}, {"value": "c"}]
+    listed = home("batch", "results", batch).out
+    results = [json.loads(line) for line in listed.splitlines()]
+    assert results == [{"value": "a"}, {"value": "b"}, {"error": "there is nothing at 'x'"}, {"value": "c\x9b2Jé"}]
+    assert listed.endswith('{"value": "c\\u009b2Jé"}\n')
     assert home("ledger", "verify").code == 0
 
 

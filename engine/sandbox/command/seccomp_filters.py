@@ -51,17 +51,14 @@ _SHARED = frozenset(
 #: Calls that signal other processes. Refused if neither a namespace nor Landlock prevents this.
 _SIGNALS = frozenset(("kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal process_mrelease").split())
 
-#: Calls that change a file's mode, owner, times or attributes by its path. Landlock doesn't control them.
+#: Calls that change a file's mode, owner, times or attributes. Landlock doesn't control them. The owner of a file can use them also
+#: on a file that is open for reading only.
 _ATTRIBUTES = frozenset(
     (
         "chmod fchmodat fchmodat2 chown lchown fchownat utime utimes futimesat setxattr lsetxattr setxattrat "
-        "removexattr lremovexattr removexattrat file_setattr"
+        "removexattr lremovexattr removexattrat file_setattr fchmod fchown fsetxattr fremovexattr"
     ).split()
 )
-
-#: The same for an open file. Landlock has checked the opening, but root can use these calls on a file that is open for reading
-#: only.
-_OPEN_ATTRIBUTES = frozenset(("fchmod fchown fsetxattr fremovexattr").split())
 
 #: Calls that slow down or stop processes of the same user.
 _PRIORITIES = frozenset(
@@ -71,15 +68,24 @@ _PRIORITIES = frozenset(
 #: Flags that create a namespace, except a time namespace, which `clone` can't create.
 _NEW_NAMESPACES = 0x7E020000
 #: ioctls that insert characters into a terminal's input, or change its line discipline.
-_IOCTLS = (0x5412, 0x541C, 0x5423)
+_TERMINAL_IOCTLS = (0x5412, 0x541C, 0x5423)
+#: The ioctls that programs need. Others change attributes of files and file systems, also of a file that is open for reading only.
+#: About a terminal: its settings (TCGETS, TCGETS2), its size, its process group. About any descriptor: the bytes that can be read,
+#: whether to block, whether to close at `exec`. About a file: its block size, where it is on the disk (FIEMAP), its attributes
+#: (FS_IOC_GETFLAGS, FS_IOC_FSGETXATTR), and cloning into a file that is open for writing (FICLONE, FICLONERANGE).
+_IOCTLS = (
+    *(0x5401, 0x802C542A, 0x5413, 0x540F),
+    *(0x541B, 0x5421, 0x5450, 0x5451),
+    *(0x2, 0xC020660B, 0x80086601, 0x801C581F, 0x40049409, 0x4020940D),
+)
 #: Local sockets, internet sockets, and netlink. A network namespace separates only these families. Other families (virtual
 #: machines, cryptography, Bluetooth and so on) reach the host.
 _FAMILIES = (1, 2, 10, 16)
 #: Permanently connected pairs of local sockets: streams and packet streams. A pair of datagram sockets could also send to other
 #: sockets.
 _LOCAL, _PAIR_KINDS, _KIND = 1, (1, 5), 0xF
-#: Requests that set which process the kernel signals about a descriptor: F_SETOWN, F_SETOWN_EX, and the ioctls for sockets.
-_SET_OWNER, _SET_OWNER_IOCTLS = (8, 15), (0x8901, 0x8902)
+#: Requests that set which process the kernel signals about a descriptor: F_SETOWN, F_SETOWN_EX.
+_SET_OWNER = (8, 15)
 #: The bits of a file's mode with its type; character and block devices.
 _FILE_KIND, _DEVICES = 0xF000, (0x2000, 0x6000)
 #: The setuid and setgid bits. A user who executes such a file gets the rights of its owner or group. The file remains after the
@@ -111,19 +117,28 @@ _BY_ARGUMENTS: dict[str, list[Op]] = {
     "mkdirat": without_bits(2, _SET_ID, _EPERM),
 }
 _LOOSE: dict[str, list[Op]] = {
-    "ioctl": not_with(1, _IOCTLS, _EPERM),
+    "ioctl": not_with(1, _TERMINAL_IOCTLS, _EPERM),
     "socket": only_with(0, _FAMILIES, _NO_FAMILY),
     "socketpair": only_with(0, (_LOCAL,), _NO_FAMILY),
 }
 _STRICT: dict[str, list[Op]] = {
-    "ioctl": not_with(1, (*_IOCTLS, *_SET_OWNER_IOCTLS), _EPERM),
+    # The answer of the kernel about a request that a file doesn't have. Programs expect it.
+    "ioctl": only_with(1, _IOCTLS, refuse(errno.ENOTTY)),
     "fcntl": not_with(1, _SET_OWNER, _EPERM),
     "socket": [_NO_FAMILY],
     "socketpair": [load(0), if_equal(_LOCAL, 1, 0), _NO_FAMILY, *only_with(1, _PAIR_KINDS, _EPERM, _KIND)],
     # The limits of the process itself, not of another process.
     "prlimit64": only_with(0, (0,), _EPERM),
-    # Only for an open file (the path is null), not by a path.
-    "utimensat": [load(1), if_equal(0, 0, 2), load(1, high=True), if_equal(0, 1, 0), _EPERM, ALLOW],
+    # Only the present time (the times are null), as `touch` sets it, for an open file (the path is null).
+    "utimensat": [
+        *(
+            op
+            for argument in (1, 2)
+            for high in (False, True)
+            for op in (load(argument, high=high), if_equal(0, 1, 0), _EPERM)
+        ),
+        ALLOW,
+    ],
 }
 
 
@@ -133,7 +148,8 @@ def _refused(strength: Strength, root: bool, scoped: bool) -> frozenset[str]:
         return _DANGEROUS
     calls = _DANGEROUS | _SHARED | _ATTRIBUTES | _PRIORITIES
     if root:
-        calls |= _OPEN_ATTRIBUTES | {"utimensat"}
+        # Root could set the times of the system's files.
+        calls |= {"utimensat"}
     return calls if scoped else calls | _SIGNALS
 
 

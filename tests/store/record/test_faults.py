@@ -282,6 +282,19 @@ def test_another_users_folder_is_refused(folder: Path, operation: Callable[[Path
         operation(folder)
 
 
+def test_a_query_ends_at_the_deadline(folder: Path) -> None:
+    with Record(folder) as record:
+        record.append("mode", {"mode": "ALERT", "by": "x"})
+    with Record(folder) as record:
+        record.database.deadline = 0.0
+        assert record.reviews.all() == []
+        long = (
+            "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 3000000) SELECT count(*) FROM r"
+        )
+        with pytest.raises(Failure, match="interrupted"):
+            record.database.rows(long)
+
+
 def test_a_link_in_place_of_the_database_is_refused(folder: Path, tmp_path: Path) -> None:
     folder.mkdir(mode=0o700)
     (folder / FILE).symlink_to(tmp_path / "elsewhere")
