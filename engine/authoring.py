@@ -272,7 +272,7 @@ class Authoring(Struct, eq=False):
         if is_harmless(manifest) and reviews.of(version).state == "pending":
             # The version is saved. If this fails, it is pending.
             with suppress(Failure):
-                reviews.approve(version.name, version.version, BY_RULES, READ_ONLY)
+                reviews.approve(version, BY_RULES, READ_ONLY)
 
     def _record(self, kind: str, author: str, **data: Json) -> None:
         """Append an entry about a change of the store. The change remains in effect even if the entry can't be written."""

@@ -59,23 +59,17 @@ class OwnerDecisions(Struct, eq=False):
             Failure: `unknown_tool`, `damaged`, `outdated`, `not_found` if this service has no record, `io_error`.
         """
 
-        def approved() -> VersionState:
-            tool_version = self.pipeline.lookup.look_up(name, None).version
-            if tool_version is None:
-                raise Failure(
-                    "invalid_arguments", f"{name} is a primitive, which is offered to every agent whose lease covers it"
-                )
-            if version is not None:
-                tool_version = self.pipeline.lookup.store.load(name, version)
-            problem = self.pipeline.lookup.outdated(tool_version)
-            if problem is not None:
-                raise Failure("outdated", f"{name} is outdated: {problem}", hint="define it again", tool=name)
-            return self._reviews.approve(name, tool_version.version, by, why, manifest, seen)
-
         stored = (await asyncio.to_thread(self.pipeline.lookup.look_up, name, version)).version
-        if stored is not None:
-            await self.sources.demand_as_written(await self.sources.renewed(stored))
-        return await asyncio.to_thread(approved)
+        if stored is None:
+            raise Failure(
+                "invalid_arguments", f"{name} is a primitive, which is offered to every agent whose lease covers it"
+            )
+        problem = await asyncio.to_thread(self.pipeline.lookup.outdated, stored)
+        if problem is not None:
+            raise Failure("outdated", f"{name} is outdated: {problem}", hint="define it again", tool=name)
+        renewed = await self.sources.renewed(stored)
+        await self.sources.demand_as_written(renewed)
+        return await asyncio.to_thread(self._reviews.approve, renewed, by, why, manifest, seen)
 
     async def decide(
         self,

@@ -1,8 +1,9 @@
 """Analyses stored versions again whose manifests an earlier or later analysis has made.
 
 A version's manifest has the number of its analysis. When the version is run or reviewed and the number is another one, the judging
-process analyses the source again, against the tools that the version pins. The new manifest replaces the stored one, and the
-version remains the same. An approval covers what a manifest says, so it holds only if the new one says the same.
+process analyses the source again, against the tools that the version pins. The version remains the same. The new manifest replaces
+the stored one, if the user of the process may store it. An approval covers what a manifest says, so it holds only if the new one
+says the same.
 
 The callees come first, because a manifest contains those of its callees. Two processes that do this at once write the same.
 """
@@ -27,8 +28,8 @@ class Renewer(Struct, eq=False):
     lookup: Lookup
     judge: Callable[[str, Tools], Awaitable[Judgement]]
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
-    #: The renewed versions that could not be stored, by their hashes.
-    _kept: dict[str, ToolVersion] = field(default_factory=dict)
+    #: The renewed versions that this process may not store, by their hashes.
+    _unstored: dict[str, ToolVersion] = field(default_factory=dict)
 
     async def renewed(self, version: ToolVersion, is_stored: bool = True) -> ToolVersion:
         """The version with a manifest of the present analysis. A version that can't run any more is returned as it is.
@@ -41,14 +42,16 @@ class Renewer(Struct, eq=False):
         async with self._one_at_a_time:
             return await self._renewed(version, is_stored)
 
-    async def renew(self, calls: Iterable[Callee]) -> bool:
-        """Renew the saved tools among some callees. Returns whether one of them needed it. Raises as `renewed`."""
-        needed = False
+    async def renew(self, calls: Iterable[Callee]) -> dict[str, ToolDefinition]:
+        """Renew the saved tools among some callees. Returns those that needed it. Raises as `renewed`."""
+        definitions = {}
         for callee in calls:
             if callee.kind == "composite":
                 version = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
-                needed |= await self.renewed(version) is not version
-        return needed
+                renewed = await self.renewed(version)
+                if renewed is not version:
+                    definitions[callee.name] = renewed.definition
+        return definitions
 
     async def _renewed(self, version: ToolVersion, is_stored: bool) -> ToolVersion:
         if is_stored:
@@ -56,8 +59,8 @@ class Renewer(Struct, eq=False):
             version = await asyncio.to_thread(self.lookup.store.load, version.name, version.version)
         if version.is_current or await asyncio.to_thread(self.lookup.outdated, version) is not None:
             return version
-        if version.version in self._kept:
-            return self._kept[version.version]
+        if version.version in self._unstored:
+            return self._unstored[version.version]
         pinned: dict[str, ToolDefinition] = {version.name: version.definition}
         for callee in version.calls:
             if callee.kind == "composite":
@@ -80,8 +83,8 @@ class Renewer(Struct, eq=False):
             except Failure as failure:
                 if failure.rule != "database.role":
                     raise
-                # Only authors write manifests.
-                self._kept[version.version] = renewed
+                # Only an author may store a manifest. This process uses it for its own runs.
+                self._unstored[version.version] = renewed
         return renewed
 
 

@@ -147,7 +147,7 @@ class Sources(Struct, eq=False):
         return definitions
 
     async def demand_as_written(self, version: ToolVersion) -> None:
-        """Require that the stored program and manifest of a version are what its source makes.
+        """Require that the stored program and manifest of a version, and of all that it calls, are what the sources make.
 
         The hash of a version only says that nothing was changed since somebody stored it. In a database with roles, that can be a
         person with SQL of his own.
@@ -155,10 +155,25 @@ class Sources(Struct, eq=False):
         Raises:
             Failure: `outdated`; `sandbox_unavailable`, `io_error`, `damaged`.
         """
-        judgement = await self._check(version.source, await self.pinned(version), compiled=True)
-        made = None if judgement.checked is None else _version(judgement.checked, version.author)
-        same = made is not None and made.version == version.version
-        if made is None or not same or made.definition.manifest_digest != version.definition.manifest_digest:
+        pending, judged = [version], {version.version}
+        while pending:
+            version = pending.pop()
+            if version.definition.manifest is None:
+                continue  # Without one, no call of it is approved.
+            await self._demand_as_written(version)
+            # Its manifest contains those of its callees.
+            for callee in version.calls:
+                if callee.kind == "composite" and callee.version not in judged:
+                    judged.add(callee.version)
+                    stored = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
+                    stored = await self.renewed(stored)
+                    if self.context.reviews is None or not self.context.reviews.of(stored).approved:
+                        pending.append(stored)
+
+    async def _demand_as_written(self, version: ToolVersion) -> None:
+        checked = (await self._check(version.source, await self.pinned(version), compiled=True)).checked
+        made, stored = None if checked is None else _version(checked).definition, version.definition
+        if made is None or (made.version, made.manifest_digest) != (stored.version, stored.manifest_digest):
             raise Failure(
                 "outdated",
                 f"what is stored of {version.name} is not what its source makes here",
@@ -222,8 +237,10 @@ class Sources(Struct, eq=False):
             judgement = await self._judge.check(source, catalog, compiled=compiled)
             checked = judgement.checked
             saved = [c for c in checked.calls if c.name not in catalog.together] if checked is not None else []
-            if await self._renewing.renew(saved):
+            renewed = await self._renewing.renew(saved)
+            if renewed:
                 # Its manifest contains those of its callees.
+                catalog = _Catalog(self.lookup, self.access, {**catalog.together, **renewed}, session)
                 return await self._judge.check(source, catalog, compiled=compiled)
             return judgement
 

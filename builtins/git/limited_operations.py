@@ -26,7 +26,7 @@ from albert_tools.engine.model.failure import Failure
 #: A format that tells the ids of trees. By its id, a remote could offer a hidden tree under another path. The name of a format can
 #: be shortened, and the repository can define others, so only these names are allowed.
 _NAMES = "oneline|short|medium|full|fuller|reference|email|mboxrd"
-_TREES = rf"--(pretty|format|sort)=(.*(%[-+ ]?[tT]|tree|raw).*|(?!({_NAMES})\Z)[^%]*)"
+_TREES = rf"--sort=.*(tree|raw).*|--(pretty|format)=(.*(%[-+ ]?[tT]|tree|raw).*|(?!({_NAMES})\Z)[^%]*)"
 #: Options (with the next word, if it is their value) that print or combine files without regard to pathspecs, by operation, and
 #: what to do without them.
 _UNLIMITED: dict[str, tuple[str, str]] = {

@@ -272,6 +272,7 @@ class Approvals:
                         f"the question {known.id} is closed: it was withdrawn or replaced, or its session has ended"
                     )
                 raise Failure("exists", message)
+            # A forged question could have a key for "once", too.
             covers = (known.keys or {}).get(choice, "") if choice in ("session", "always") else ""
             data = {"approval": known.id, "choice": choice, "by": by[:256], "covers": covers}
             n = self._ledger.append("answered", data)

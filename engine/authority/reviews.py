@@ -163,34 +163,32 @@ class Reviews:
     # Decisions
 
     def approve(
-        self, tool: str, version: str, by: str, why: str = "", manifest: str | None = None, seen: str | None = None
+        self, version: ToolVersion, by: str, why: str = "", manifest: str | None = None, seen: str | None = None
     ) -> VersionState:
         """Make a version the active one. The version that was active is deprecated.
 
         Args:
-            tool: The tool.
-            version: The version, by its hash or the beginning of the hash.
+            version: The version, with the manifest that the approval covers.
             by: Who decides, for the record.
             why: The reason.
-            manifest: The digest of the manifest that the reviewer has read; None for the stored manifest.
+            manifest: The digest of the manifest that the reviewer has read; None for that of the version.
             seen: The state that the reviewer has seen; None if any other decision may be replaced.
 
         Raises:
             Failure: `outdated` if the version has no manifest, or has another one; `invalid_arguments` if somebody else has decided
-                otherwise meanwhile; `unknown_tool`.
+                otherwise meanwhile.
         """
-        saved = self._store.load(tool, version)
-        digest = saved.definition.manifest_digest
+        tool, digest = version.name, version.definition.manifest_digest
         if not digest:
             message = (
-                f"version {saved.version[:12]} of {tool} was saved without a manifest, so its calls can't be reviewed"
+                f"version {version.version[:12]} of {tool} was saved without a manifest, so its calls can't be reviewed"
             )
             raise Failure("outdated", message, hint=f"`albert upgrade {tool}` checks it again", tool=tool)
         if manifest not in (None, digest):
             message = f"the manifest of {tool} is not the one that was reviewed"
             raise Failure("outdated", message, hint="review it again", tool=tool)
         # Somebody may have approved it, too.
-        return self._decide(saved, "active", by, why, STATES if seen is None else (seen, "active"))
+        return self._decide(version, "active", by, why, STATES if seen is None else (seen, "active"))
 
     def reject(self, tool: str, version: str, by: str, why: str) -> VersionState:
         """Forbid a pending version. Its author reads the reason. Raises Failure `invalid_arguments` if it is not pending."""

@@ -94,7 +94,8 @@ class RunJournal:
         self._programs: dict[str, Entered] = {}
         #: The steps at which a resumed run was interrupted. They had begun, or a person had been asked, but they had not ended.
         self._interrupted: set[str] = set()
-        #: What the program has read, each with the first path: a file with ``private`` data, a file by a ``link``.
+        #: What the program has read, each with the first path: ``private`` data, content from ``outside``, a
+        #: file by a ``link``.
         self.read: dict[str, str] = {}
         if fresh:
             return

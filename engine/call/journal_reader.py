@@ -77,7 +77,7 @@ _ENTRIES: Mapping[str, Schema] = {
         {"step": _TEXT, "tool": _TEXT, "version": _TEXT, "mode": _TEXT, "approval": _TEXT_OR_NONE},
         {"arguments_ref": _TEXT, "at": {"type": "number"}},
     ),
-    "read": _object({"what": {"enum": ["private", "link"]}, "path": _TEXT}, {"at": {"type": "number"}}),
+    "read": _object({"what": {"enum": ["private", "outside", "link"]}, "path": _TEXT}, {"at": {"type": "number"}}),
     "ask": _object({"step": _TEXT, "approval": _TEXT}, {"arguments": {"type": "object"}, "at": {"type": "number"}}),
     "begin": _object(
         {"step": _TEXT, "tool": _TEXT, "version": _TEXT},

@@ -13,9 +13,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import redacted_text
-from albert_tools.engine.policy.flow_rules import READS, seen_in
+from albert_tools.engine.policy.flow_rules import READS, SEEN, seen_in
 from albert_tools.engine.policy.host_rules import host_of
 
 if TYPE_CHECKING:
@@ -31,20 +32,23 @@ _BETWEEN = re.compile(r"[\s'\"`=:;|&<>(){}$,]+")
 
 def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, Json]:
     """What the session of a call sees by its outcome, by kind, each with an example; empty if it has no session."""
-    primitive = call.target.primitive
-    if run.session.id is None or primitive is None or run.action is not None:
+    primitive, is_failure = call.target.primitive, isinstance(outcome, Failure)
+    if run.session.id is None or run.action is not None:
         return {}
-    is_failure = isinstance(outcome, Failure)
+    if primitive is None:
+        # The error of a program can have the words of whatever it has read.
+        has_words = isinstance(outcome, Failure) and not call.depth and outcome.code not in ENDING
+        return {kind: path for kind, path in run.journal.read.items() if has_words and kind in SEEN}
     if is_failure and outcome.denied:
         return {}
     # An error can have the words of a file, unless there is no file.
     is_read = not is_failure or outcome.code != "not_found"
     private = next(_private_paths(call, run), None) if is_read else None
-    if "batch" in primitive.definition.declared.uses.values():
-        # What its runs have read is known to the session.
-        private = private or run.session.seen().get("private")
+    if private is None and is_read and "batch" in primitive.definition.declared.uses.values():
+        # The session knows what the runs of its batches have read.
+        private = run.session.seen().get("private")
     if private is not None and call.depth:
-        run.journal.note_read("private", private)
+        run.journal.note_read("private", redacted_text(private, _MAX_EXAMPLE))
     source = primitive.definition.declared.source
     kinds = seen_in(primitive.definition.effects, source)
     # A command that has asked for anything over the network can print it, or have put it into a file.
@@ -52,10 +56,14 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     if asked:
         kinds.add("outside")
     examples: dict[str, Json] = {}
-    if "outside" in kinds and _is_returned(call, run):
+    if "outside" in kinds:
         # An error can have the words of a server, too.
         hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), *asked))
-        examples["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
+        example = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
+        if call.depth:
+            run.journal.note_read("outside", redacted_text(example, _MAX_EXAMPLE))
+        if _is_returned(call, run):
+            examples["outside"] = example
     is_private = private is not None or ("private" in kinds and not is_failure)
     # Yes or no can be a secret, too.
     if is_private and _is_returned(call, run, by_control=True):

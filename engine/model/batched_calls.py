@@ -11,12 +11,10 @@ def batched_calls(manifest: Manifest) -> dict[int, frozenset[int]]:
     for i, call in enumerate(manifest.calls):
         named = [call.arguments[name] for name, use in call.uses.items() if use == "tool" and name in call.arguments]
         if named:
-            tools = {"".join(map(str, a)) for value in named for a in value.alternatives if isinstance(a, tuple)}
+            texts = {"".join(map(str, a)) for value in named for a in value.alternatives if isinstance(a, tuple)}
             # In a program that can't be analysed, it can be any tool.
-            is_known = not any(value.open for value in named)
-            batches[i] = frozenset(
-                j for j, each in enumerate(manifest.calls) if _is_made_by(each, call, tools if is_known else None)
-            )
+            tools = None if any(value.open for value in named) else texts
+            batches[i] = frozenset(j for j, each in enumerate(manifest.calls) if _is_made_by(each, call, tools))
     return batches
 
 

@@ -57,7 +57,9 @@ async def find_approval(call: Call, run: Run) -> Call:
     scope = None if call.decision.rationale == "interrupted" else _scope(call, run)
     lasting = approvals.standing(scope) if scope is not None else None
     if lasting is not None:
-        _demand_same(lasting, call, "tool", "version", "callers", "trail")
+        # By hand, a lasting answer covers these arguments, unless the rules ask about parts of them.
+        by_hand = () if call.trail or all(subject for _, subject in call.asks) else ("arguments",)
+        _demand_same(lasting, call, "tool", "version", "callers", "trail", *by_hand)
         return replace(call, approval=lasting)
     shown = await preview_of(call, run)
     action, objects = await _action(call, run, shown)

@@ -1,4 +1,7 @@
-"""The stage of the rules about flows. It judges manifests, and what the session has seen; nothing is tracked inside a run.
+"""The stage of the rules about flows. It judges manifests, and what the session has seen.
+
+Of a run, only this is noted: whether its program has read a private file, or a file by a link, and what its session had seen
+before.
 
 It comes after the rules on tools and their objects, and after approvals of versions, so its questions are asked in any case.
 """
@@ -27,7 +30,6 @@ async def flow(call: Call, run: Run) -> Call:
     flow_decisions = _decisions(call, run)
     if not flow_decisions:
         return call
-    flow_decisions = list({(d.rule, d.subject): d for d in flow_decisions}.values())
     decision = strictest(flow_decisions)
     if decision.verdict == "deny":
         raise decision.failure(call.name)
@@ -43,7 +45,7 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     definition, manifest = call.target.definition, program.manifest
     decisions = []
     if call.target.primitive is not None and (not call.depth or manifest is None):
-        # Without a manifest, a call of a program is judged as if the agent had made it by hand. The owner's are not remembered.
+        # Without a manifest, a call of a program is judged as if the agent had made it by hand. The owner has no session.
         if run.session.id is not None:
             uses, see = definition.declared.uses, run.session.seen
             decisions += flows.judge_session(definition.name, definition.effects, uses, call.arguments, see)
@@ -55,7 +57,7 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
             decisions += flows.judge_request(program.name, manifest, is_approved(run), seen)
     elif manifest is not None and call.target.primitive is not None:
         if flows.flows(manifest, program.version):
-            paths = _paths(call.target.primitive, call, run)
+            paths = _files_read(call.target.primitive, call, run)
             decisions += flows.judge_call(
                 manifest,
                 program.version,
@@ -80,8 +82,8 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
 
 
 def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
-    """What the session has seen, if that is more than when the request was judged, because the program has read a private file. If
-    the program is approved, only its arguments count: everything else was reviewed."""
+    """What the session has seen; empty if the request was judged with the same. Of an approved program only the arguments count,
+    because everything else was reviewed."""
     if is_approved(run):
         flows = call.rules.authority.policy.flows
         if "private" in run.seen_before or not flows.is_given(manifest, planned(call, run)):
@@ -90,14 +92,14 @@ def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
     return seen if seen.keys() > run.seen_before else {}
 
 
-def _paths(primitive: Primitive, call: Call, run: Run) -> list[str] | None:
+def _files_read(primitive: Primitive, call: Call, run: Run) -> list[str] | None:
     """The files that a call of a program reads, or those that its batch reads; None if they are not known."""
-    uses = {use: name for name, use in primitive.definition.declared.uses.items()}
-    if "items" not in uses:
+    names = {use: name for name, use in primitive.definition.declared.uses.items()}
+    if "items" not in names:
         return files_read(primitive, call.arguments, call.rules, run)
     with suppress(Failure):
-        tool = run.lookup.look_up(call.arguments[uses["tool"]], None).primitive
+        tool = run.lookup.look_up(call.arguments[names["tool"]], None).primitive
         if tool is not None:
-            items = call.arguments[uses["items"]]
+            items = call.arguments[names["items"]]
             return [path for item in items for path in files_read(tool, item, call.rules, run)]
     return None

@@ -1,10 +1,10 @@
 """Whether an argument of a call is fixed by the text of the program and by the arguments of its caller.
 
 The manifest says which templates an argument can have. An argument is fixed if a template that consists only of constants and of
-the caller's own texts gives exactly it. No output of another call has chosen such an argument.
+the caller's own texts gives exactly this value. No output of another call has chosen such an argument.
 
 An output that takes part in a value can choose among such texts, for example by an index. One choice gives a text that the program
-or its caller has written. Several choices can spell anything, so a text or a list that is made by several is not fixed.
+or its caller has written. Several choices can spell anything, so a text, a list or an object that is made by several is not fixed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SCHEME = re.compile(r"https?://", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 #: A number that the program has computed.
 _NUMBER = Hole("number")
-#: The most texts that a template can give. With more, it gives none.
+#: The most texts of a template that are compared. A template with more is not fixed.
 _MAX_TEXTS = 1_000
 #: The holes that are another form of a text.
 _FORMS: Mapping[str, Callable[[str], str]] = {
@@ -45,12 +45,14 @@ def is_fixed(planned: Value, actual: Any, given: Mapping[str, Any]) -> bool:
         items, places = planned.items, planned.places
         if places is not None and len(places) == len(actual) and sum(map(_is_chosen, places)) <= 1:
             return all(is_fixed(place, item, given) for place, item in zip(places, actual, strict=True))
-        may_be = not actual or (items is not None and not _is_chosen(items))
-        return items is not None and may_be and all(is_fixed(items, item, given) for item in actual)
+        if items is None:
+            return False
+        return not actual or (not _is_chosen(items) and all(is_fixed(items, item, given) for item in actual))
     if isinstance(actual, dict) and (planned.fields is not None or planned.rest is not None):
-        rest = planned.rest if planned.rest is None or not _is_chosen(planned.rest) else None
+        rest = None if planned.rest is None or _is_chosen(planned.rest) else planned.rest
         described = [((planned.fields or {}).get(name, rest), item) for name, item in actual.items()]
-        return all(value is not None and is_fixed(value, item, given) for value, item in described)
+        is_spelled = sum(value is not None and _is_chosen(value) for value, _ in described) > 1
+        return not is_spelled and all(value is not None and is_fixed(value, item, given) for value, item in described)
     return False
 
 

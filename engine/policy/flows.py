@@ -48,8 +48,9 @@ class Flow(NamedTuple):
     certain: bool = True
     by_control: bool = False
     by_link: bool = False
-    #: The planned calls that start a batch in which the end is called, and those that start one in which only the start is.
+    #: The planned calls that start a batch in which `end` is called.
     starters: frozenset[int] = frozenset()
+    #: Those that start a batch in which `start` is called, but not `end`.
     readers: frozenset[int] = frozenset()
 
     @property
@@ -172,8 +173,8 @@ class FlowJudge:
         return flows
 
     def returned(self, manifest: Manifest, version: str, by_control: bool = False) -> frozenset[int]:
-        """The planned calls of a version whose outputs can reach its caller: in its result, log, errors or files. With `by_control`
-        also those that decide about these."""
+        """The planned calls of a version whose outputs can reach its caller: in its result, log, errors, effects or files. With
+        `by_control` also those that decide about these."""
         returned = self._returned.get((version, by_control))
         if returned is None:
             if len(self._returned) > _MAX_CACHED:
@@ -182,6 +183,9 @@ class FlowJudge:
             result = graph.direct(manifest.result)
             writers = [i for i, call in enumerate(manifest.calls) if changes(call)]
             written = {o for i in writers for o in (f"call:{i}", *graph.inputs[i])}
+            # What a call acts on is in its effects, and in its errors.
+            named = [v for call in manifest.calls for n, v in call.arguments.items() if call.uses.get(n) != "payload"]
+            written |= {o for value in named for o in graph.direct(value)}
             if manifest.result.open and not result:
                 returned = frozenset(range(len(manifest.calls)))
             else:
@@ -238,18 +242,23 @@ class FlowJudge:
 
     def _find(self, manifest: Manifest) -> list[Flow]:
         """One flow for each rule and argument; if the rule names paths, one for each call that reads a file."""
-        flows_by_key = {flow.key: flow._replace(by_link=True) for flow in self._found(manifest, by_links=True)}
-        flows_by_key |= {flow.key: flow for flow in self._found(manifest, by_links=False)}
+        flows_by_key = {flow.key: flow._replace(by_link=True) for flow in self._flows_of(manifest, by_links=True)}
+        flows_by_key |= {flow.key: flow for flow in self._flows_of(manifest, by_links=False)}
         batches = batched_calls(manifest)
         return [
             flow._replace(
                 starters=frozenset(i for i, calls in batches.items() if flow.end in calls),
-                readers=frozenset(i for i, calls in batches.items() if flow.start in calls and flow.end not in calls),
+                readers=frozenset(
+                    i
+                    for i, calls in batches.items()
+                    # If nothing is known about the batch's tool, the end can also be outside of the batch.
+                    if flow.start in calls and (flow.end not in calls or manifest.given_up)
+                ),
             )
             for flow in flows_by_key.values()
         ]
 
-    def _found(self, manifest: Manifest, by_links: bool) -> Iterator[Flow]:
+    def _flows_of(self, manifest: Manifest, by_links: bool) -> Iterator[Flow]:
         data, control = (_Graph(manifest, is_control, by_links) for is_control in (False, True))
         for rule in self.of_manifests:
             starts = {i: sure for i, c in enumerate(manifest.calls) if (sure := self._starts(rule, c)) is not None}

@@ -39,6 +39,10 @@ def without_here_documents(source: str) -> tuple[str, int]:
         if length is None or "<<" in rest or count == MAX_HERE_DOCUMENTS:
             raise Unreadable("the end of its here-document is not certain")
         body = "\n".join(lines[:length])
+        # Within a substitution, bash also ends it at a line that only begins with the marker, or at a backquote.
+        begins = any(line.lstrip("\t").startswith(marker) for line in lines[:length])
+        if begins or ("`" in body and "`" in source[: start.start()]):
+            raise Unreadable("the end of its here-document is not certain")
         if bare and _SUBSTITUTION.search(_PLAIN_VARIABLE.sub("", body)):
             raise Unreadable("its here-document holds substitutions", body)
         source = f"{source[: start.start()]}<{MARKER}{rest}\n" + "\n".join(lines[length + 1 :])

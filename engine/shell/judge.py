@@ -109,7 +109,7 @@ class _Judge:
         self._wrote = False
         #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
         #: a link to code; that code could write to other files itself.
-        self._logged = self._prints = False
+        self._logged, self._prints = False, "<" in source
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
 

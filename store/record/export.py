@@ -18,7 +18,7 @@ from albert_tools.store.record.record import Record
 
 #: How many entries are read at once.
 _BATCH = 1000
-_NUMBER = re.compile(r'\{"n":([0-9]+),')
+_NUMBER = re.compile(r'\{"n":([1-9][0-9]{0,18}),')
 _QUERY = f"SELECT n, at, kind, data, hash FROM entries WHERE n > ? AND at >= ? ORDER BY n LIMIT {_BATCH}"
 
 
@@ -32,13 +32,13 @@ def exported(record: Record, since: datetime | None = None) -> Iterator[str]:
 
 
 class CheckedFile(NamedTuple):
-    """How many lines of an exported file follow from the lines before them, and the number of the first one that doesn't.
+    """The result of checking exported lines."""
 
-    `first` is the number of the first entry. If it isn't 1, this entry can't be checked.
-    """
-
-    lines: int
-    wrong: int | None
+    #: How many lines follow from the lines before them.
+    intact: int
+    #: The number of the first line that doesn't; None if all do.
+    wrong_line: int | None
+    #: The number of the first entry. If it isn't 1, this entry can't be checked.
     first: int | None
 
 
@@ -49,10 +49,10 @@ def checked_lines(lines: Iterable[str]) -> CheckedFile:
     for number, line in enumerate(lines, 1):
         stated, _, text = line.rstrip("\n").partition(" ")
         if first is None:
-            begin = _NUMBER.match(text)
-            if begin is None:
+            match = _NUMBER.match(text)
+            if match is None:
                 return CheckedFile(0, number, None)
-            first = int(begin[1])
+            first = int(match[1])
             before = START.hash if first == 1 else None
         try:
             if before is not None and chained(before, text).hex() != stated:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.places import LIBRARY
+from albert_tools.store.places import LIBRARY, Homes
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.text.console import Console, safe
 from albert_tools.surfaces.text.hints import DIGITS, command_line
@@ -36,11 +36,13 @@ def _other(given: str | None, how: str) -> str:
     if not home:
         raise Usage("the other home is missing", f"write `albert {how} HOME`, or set {LIBRARY}")
     # Its owner could lead this process into other folders, such as this home.
-    links = [name for name in ("tools", "state", "config", "cache") if os.path.islink(os.path.join(home, name))]
-    if links:
+    place = Homes.resolve({**os.environ, "ALBERT_HOME": home})
+    folders = () if place.url else (place.tools, place.state, place.config, place.cache)
+    link = next((folder for folder in folders if folder.is_symlink()), None)
+    if link is not None:
         raise Failure(
             "permission_denied",
-            f"in the home {home}, {links[0]} is a link",
+            f"in the home {place.shown}, {link.name} is a link",
             hint="another home must have its own folders: give the folder to which it leads",
         )
     return home

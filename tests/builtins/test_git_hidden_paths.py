@@ -185,6 +185,7 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("LOG", "--format=%+T"),
         ("SHOW", "--pretty=format:%h %t"),
         ("BRANCH", "-a", "--sort=raw"),
+        ("BRANCH", "-a", "--sort=-committerdate"),
         ("BRANCH", "b", "HEAD:secrets/key"),
         ("LOG", "-p", ".git"),
     ]

@@ -80,7 +80,7 @@ def test_an_approval_does_not_hold_if_a_new_analysis_finds_something_else(bench:
     service = bench.service
     # The earlier analysis has not found the call.
     age(bench, "outer", calls=())
-    service.service.reviews.approve("outer", store_of(bench).load("outer").version, "ann")
+    service.service.reviews.approve(store_of(bench).load("outer"), "ann")
     assert bench.error("outer").code == "suspended"
     assert DONE == []
     review = service.review("outer")

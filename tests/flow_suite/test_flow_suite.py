@@ -58,7 +58,7 @@ class Desk:
         return self.service.invoke(name, arguments, session=self.token)
 
     def approve(self, name: str) -> None:
-        self.service.within(lambda s: s.reviews.approve(name, s.store.load(name).version, "owner"))
+        self.service.within(lambda s: s.reviews.approve(s.store.load(name), "owner"))
 
     def define(self, source: str) -> None:
         self.service.define(source.lstrip("\n"), session=self.token)

@@ -134,7 +134,7 @@ def test_saving_a_tool_changes_only_the_end(service: SyncToolService) -> None:
         assert new.endswith("- and more, see above how to find them\n")
     store.save(saved("zzz"))
     assert service.guide() == after[0]
-    service.within(lambda s: s.reviews.approve("zzz", store.load("zzz").version, "me"))
+    service.within(lambda s: s.reviews.approve(store.load("zzz"), "me"))
     assert "\n- zzz: Shout it\n" in service.guide()
 
 

@@ -447,27 +447,50 @@ def test_an_answer_applies_to_its_run_and_its_step(make: Any) -> None:
     assert len(questions(bench.service, "used")) == 1
 
 
-@pytest.mark.parametrize(("choice", "is_same"), [("once", True), ("once", False), ("session", False)])
-def test_an_answer_to_a_forged_question_allows_nothing(make: Any, choice: str, is_same: bool) -> None:
+FORGED = [("tool", "read_file"), ("version", "x"), ("callers", ["z"]), ("trail", ["z"])]
+
+
+@pytest.mark.parametrize(("name", "shown"), [*FORGED, ("arguments", {"path": "README.md"})])
+@pytest.mark.parametrize("is_lasting", [False, True])
+def test_an_answer_to_a_forged_question_allows_nothing(make: Any, name: str, shown: Any, is_lasting: bool) -> None:
     bench = make()
     bench.define('return tools.write_file(path="new.txt", content=a)', "t", "a: str")
-    waiting = suspended(bench, "t", a="evil")
+    # A lasting answer about a call of a program covers other arguments, too.
+    by_hand = is_lasting and name == "arguments"
+    waiting = suspended(bench, *([] if by_hand else ["t"]), **({} if by_hand else {"a": "evil"}))
     (real,) = questions(bench.service, "open")
-    # It shows another call than the one that it is about, or gives its answer to the call of the real question.
-    entry = {
-        **{"approval": "f0", "tool": "read_file", "version": real.version, "arguments": {"path": "README.md"}},
-        **{"action": real.action if is_same else "b3:0", "keys": {} if is_same else {choice: real.keys["always"]}},
-        **{"rule_id": "r", "message": "", "callers": [], "trail": [], "session": "", "run": "", "step": ""},
-        **{"asked": real.asked, "expires": real.expires},
-    }
+    facts = {each: getattr(real, each) for each in (*dict(FORGED), "arguments", "asked", "expires")}
+    choice: Any = "session" if is_lasting else "once"
+    # It shows another call than the one that it is about, or gives its answer to that one.
+    about = {"action": "b3:0", "keys": {choice: (real.keys or {})[choice]}} if is_lasting else {"action": real.action}
+    entry = {"keys": {}, **facts, **about, name: shown, "approval": "f0", "rule_id": "r", "message": ""}
+    entry |= {"session": "", "run": "", "step": ""}
     bench.service.within(lambda s: s.ledger.append("asked", entry))
-    bench.service.within(lambda s: s.approvals.answer("f0", choice, "ada"))  # type: ignore[arg-type]
-    error = bench.service.resume(waiting.run_id).error
-    if choice == "once" and not is_same:
-        assert error.code == "suspended"
+    bench.service.within(lambda s: s.approvals.answer("f0", choice, "ada"))
+    if by_hand:
+        error = bench.service.invoke("write_file", {"path": "a.txt", "content": "new"}).error
     else:
-        assert error.message.startswith("the question f0 shows another call than write_file")
+        error = bench.service.resume(waiting.run_id).error
+    assert error.message.startswith("the question f0 shows another call than write_file")
     assert not (bench.work / "new.txt").exists()
+
+
+def test_an_answer_once_to_a_forged_question_is_not_lasting(make: Any) -> None:
+    bench = make()
+    waiting = suspended(bench)
+    (real,) = questions(bench.service, "open")
+    facts = {each: getattr(real, each) for each in (*dict(FORGED), "arguments", "asked", "expires")}
+    entry = {
+        **facts,
+        "action": "b3:0",
+        "keys": {"once": (real.keys or {})["session"]},
+        "approval": "f0",
+        "rule_id": "r",
+    }
+    entry |= {"message": "", "session": "", "run": "", "step": ""}
+    bench.service.within(lambda s: s.ledger.append("asked", entry))
+    bench.service.within(lambda s: s.approvals.answer("f0", "once", "ada"))
+    assert bench.service.resume(waiting.run_id).error.code == "suspended"
 
 
 def test_an_answer_applies_to_its_session(make: Any) -> None:

@@ -42,7 +42,7 @@ def states(reviews: Reviews) -> dict[str, str]:
 
 def test_a_saved_version_is_pending_until_it_is_approved(reviews: Reviews) -> None:
     assert [(s.tool, s.version, s.state) for s in reviews.queue()] == [("shout", FIRST.version, "pending")]
-    done = reviews.approve("shout", FIRST.version[:8], "ann", "it only shouts")
+    done = reviews.approve(FIRST, "ann", "it only shouts")
     assert (done.state, done.by, done.why) == ("active", "ann", "it only shouts")
     assert done.time
     assert reviews.queue() == []
@@ -51,11 +51,11 @@ def test_a_saved_version_is_pending_until_it_is_approved(reviews: Reviews) -> No
 def test_the_approved_version_stays_active_until_the_next_one_is_approved(
     reviews: Reviews, store: TinyToolStore
 ) -> None:
-    reviews.approve("shout", FIRST.version, "ann")
+    reviews.approve(FIRST, "ann")
     store.save(SECOND)
     assert states(reviews) == {"second": "pending", "first": "active"}
     assert [s.version for s in reviews.queue()] == [SECOND.version]
-    reviews.approve("shout", SECOND.version, "bob")
+    reviews.approve(SECOND, "bob")
     assert states(reviews) == {"second": "active", "first": "deprecated"}
     first = reviews.state("shout", FIRST.version)
     assert (first.by, first.why) == ("bob", f"replaced by {SECOND.version}")
@@ -68,7 +68,7 @@ def test_a_refused_version_has_the_reason(reviews: Reviews, decide: str, state: 
     done = getattr(reviews, decide)("shout", FIRST.version, "ann", "too loud")
     assert (done.state, done.by, done.decided, done.reason) == (state, "ann", words, ": too loud")
     assert reviews.queue() == []
-    assert reviews.approve("shout", FIRST.version, "ann").state == "active"
+    assert reviews.approve(FIRST, "ann").state == "active"
 
 
 @pytest.mark.parametrize("decide", ["approve", "reject", "send_back", "revoke"])
@@ -79,13 +79,14 @@ def test_a_decision_is_answered_only_if_it_is_on_the_disk(
         raise OSError(errno.EIO, "")
 
     monkeypatch.setattr(durability, "_sync", fail)
+    what = (FIRST,) if decide == "approve" else ("shout", FIRST.version)
     with pytest.raises(Failure, match="can't sync the record"):
-        getattr(reviews, decide)("shout", FIRST.version, "ann", "too loud")
+        getattr(reviews, decide)(*what, "ann", "too loud")
 
 
 @pytest.mark.parametrize("decide", ["reject", "send_back"])
 def test_an_active_version_is_not_refused_but_deprecated(reviews: Reviews, decide: str) -> None:
-    reviews.approve("shout", FIRST.version, "ann")
+    reviews.approve(FIRST, "ann")
     with pytest.raises(Failure, match="is active, not pending"):
         getattr(reviews, decide)("shout", FIRST.version, "ann", "no")
     assert reviews.deprecate("shout", FIRST.version, "ann").state == "deprecated"
@@ -96,7 +97,7 @@ def test_an_active_version_is_not_refused_but_deprecated(reviews: Reviews, decid
 def test_a_deprecated_version_that_is_defined_again_is_pending(
     reviews: Reviews, tmp_path: Path, store: TinyToolStore
 ) -> None:
-    reviews.approve("shout", FIRST.version, "ann")
+    reviews.approve(FIRST, "ann")
     reviews.deprecate("shout", FIRST.version, "ann")
     before = reviews.changed()
     with Record(tmp_path / "record") as record:
@@ -107,7 +108,7 @@ def test_a_deprecated_version_that_is_defined_again_is_pending(
 
 
 def test_an_approval_does_not_hold_for_another_manifest(reviews: Reviews, store: TinyToolStore) -> None:
-    reviews.approve("shout", FIRST.version, "ann")
+    reviews.approve(FIRST, "ann")
     (file,) = store.folder.rglob("*.json")
     changed = json.loads(file.read_text())
     (document,) = changed["versions"].values()
@@ -123,10 +124,10 @@ def test_an_approval_does_not_hold_for_another_manifest(reviews: Reviews, store:
 
 def test_a_version_is_approved_with_the_manifest_that_was_read(reviews: Reviews) -> None:
     with pytest.raises(Failure, match="not the one that was reviewed") as caught:
-        reviews.approve("shout", FIRST.version, "ann", manifest="0" * 64)
+        reviews.approve(FIRST, "ann", manifest="0" * 64)
     assert caught.value.code == "outdated"
     read = reviews.state("shout", FIRST.version).manifest
-    assert reviews.approve("shout", FIRST.version, "ann", manifest=read).state == "active"
+    assert reviews.approve(FIRST, "ann", manifest=read).state == "active"
 
 
 def test_a_version_without_a_manifest_is_pending_and_can_not_be_approved(
@@ -135,15 +136,16 @@ def test_a_version_without_a_manifest_is_pending_and_can_not_be_approved(
     store.save(SECOND.with_manifest(None))
     assert reviews.state("shout", SECOND.version).state == "pending"
     with pytest.raises(Failure, match="without a manifest"):
-        reviews.approve("shout", SECOND.version, "ann")
+        reviews.approve(store.load("shout"), "ann")
 
 
 def approve_in_turn(report: Report, folder: Path, versions: list[str], rounds: int) -> None:
     """Approve one version after the other, and report each decision after it was made."""
     with Record(folder / "record") as record:
-        reviews = Reviews(record, TinyToolStore(folder / "tools"))
+        store = TinyToolStore(folder / "tools")
+        reviews = Reviews(record, store)
         for i in range(rounds):
-            reviews.approve("shout", versions[i % 2], "ann")
+            reviews.approve(store.load("shout", versions[i % 2]), "ann")
             report(i)
 
 
@@ -170,7 +172,7 @@ def test_a_decision_that_was_reported_survives_a_kill(reviews: Reviews, store: T
 
 
 def test_the_last_approved_version_is_found_however_many_follow(reviews: Reviews, store: TinyToolStore) -> None:
-    reviews.approve("shout", FIRST.version, "ann")
+    reviews.approve(FIRST, "ann")
     for i in range(MAX_VERSIONS + 1):
         store.save(make(text=f"a * {i}"))
     newest = store.load("shout").version
@@ -182,7 +184,7 @@ def test_the_last_approved_version_is_found_however_many_follow(reviews: Reviews
 
 
 def test_a_version_that_nobody_has_read_was_not_approved_last(reviews: Reviews, store: TinyToolStore) -> None:
-    reviews.approve("shout", FIRST.version, BY_RULES)
+    reviews.approve(FIRST, BY_RULES)
     store.save(SECOND)
     assert reviews.last_approved("shout", SECOND.version) is None
 
@@ -190,14 +192,14 @@ def test_a_version_that_nobody_has_read_was_not_approved_last(reviews: Reviews, 
 def test_an_approval_does_not_replace_a_refusal_that_its_reviewer_has_not_seen(reviews: Reviews) -> None:
     reviews.reject("shout", FIRST.version, "bob", "it sends data")
     with pytest.raises(Failure, match="is revoked, not pending"):
-        reviews.approve("shout", FIRST.version, "ann", seen="pending")
-    assert reviews.approve("shout", FIRST.version, "ann", seen="revoked").state == "active"
-    assert reviews.approve("shout", FIRST.version, "bob", seen="pending").state == "active"
+        reviews.approve(FIRST, "ann", seen="pending")
+    assert reviews.approve(FIRST, "ann", seen="revoked").state == "active"
+    assert reviews.approve(FIRST, "bob", seen="pending").state == "active"
 
 
 def test_the_rules_replace_no_version_that_a_person_has_approved(reviews: Reviews, store: TinyToolStore) -> None:
-    reviews.approve("shout", FIRST.version, "ann")
+    reviews.approve(FIRST, "ann")
     store.save(SECOND)
     with pytest.raises(Failure, match="a person has approved another version"):
-        reviews.approve("shout", SECOND.version, BY_RULES)
+        reviews.approve(SECOND, BY_RULES)
     assert states(reviews) == {"second": "pending", "first": "active"}

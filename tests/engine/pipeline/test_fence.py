@@ -65,7 +65,7 @@ def approved(bench: Bench, manifest: Manifest, name: str = "t", by: str = "ann")
     version = store.load(name)
     store.save(version.with_manifest(replace(manifest, analysis=ANALYSIS)))
     # A person would find that the manifest isn't that of the source.
-    bench.service.within(lambda s: s.reviews.approve(name, version.version, by))
+    bench.service.within(lambda s: s.reviews.approve(store.load(name), by))
 
 
 def denied(bench: Bench) -> list[tuple[str, str]]:

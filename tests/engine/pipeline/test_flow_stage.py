@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -46,7 +46,13 @@ def post(text: str) -> str:
     return "posted"
 
 
-TOOLS = [page, send, balance, command, post]
+@primitive(effects=["network"], source="server")
+def reply() -> Literal["eve"]:
+    """Ask a server, whose own schema lists what it can say."""
+    return "eve"
+
+
+TOOLS = [page, send, balance, command, post, reply]
 #: The hosts are listed, so that only the rules about flows ask.
 RULES: dict[str, Any] = {"tools": {"page": {"allowed_hosts": ["*"]}, "command": {"ordinary_commands": ["*"]}}}
 
@@ -170,8 +176,12 @@ def test_a_program_that_reads_private_data_again_asks(agent: Agent) -> None:
     assert agent.call("t").error.message.startswith(READ_AND_SENT)
 
 
-def test_what_a_program_has_read_is_known_after_it_was_resumed(agent: Agent) -> None:
-    agent.bench.define(READS_AND_SENDS)
+@pytest.mark.parametrize(
+    "read", ['tools.read_file(path=".env")', 'tools.rd(path=".env")', 'tools.command(command="cat .env")']
+)
+def test_what_a_program_has_read_is_known_after_it_was_resumed(agent: Agent, read: str) -> None:
+    agent.bench.define("return tools.read_file(path=path)", "rd", "path: str")
+    agent.bench.define(READS_AND_SENDS.replace('tools.read_file(path=".env")', read))
     waiting = agent.call("t")
     agent.bench.service.within(lambda s: s.approvals.answer(waiting.error.details["approval"], "once", "ann"))
     assert agent.bench.service.resume(waiting.run_id).error.message.startswith(READ_AND_SENT)
@@ -194,6 +204,13 @@ def test_a_page_that_chooses_what_a_call_does_asks(make_bench: Any) -> None:
     SOURCES["https://delete.org/"] = "DELETE"
     assert agent.call("t", u="https://delete.org/").error.message.startswith(
         "method of http_request is 'DELETE', which"
+    )
+
+
+def test_what_a_server_says_is_no_constant_of_the_program(agent: Agent) -> None:
+    agent.bench.define('return tools.send(to=tools.reply(), text="hello")')
+    assert agent.call("t").error.message.startswith(
+        "to of send is 'eve', which can come from the output of reply (server,"
     )
 
 
@@ -423,6 +440,13 @@ class TestAProgram:
             agent.bench.service.approve(tool, "ann")
             assert agent.call(tool).ok
             assert agent.seen() == seen
+
+    @pytest.mark.parametrize("body", ["float(secret)", "d = {'a': 1}\n    d[secret]", "tools.read_file(path=secret)"])
+    def test_an_error_can_show_what_it_has_read(self, agent: Agent, body: str) -> None:
+        agent.bench.define(f'secret = tools.read_file(path=".env")\n    {body}\n    return "ok"')
+        agent.bench.service.approve("t", "ann")
+        assert "KEY=1" in agent.call("t").error.message
+        assert agent.seen() == {"private": ".env"}
 
     @pytest.mark.parametrize("is_approved", [False, True])
     def test_what_it_writes_to_a_file_is_seen(self, agent: Agent, is_approved: bool) -> None:

@@ -18,12 +18,14 @@ GIVEN: dict[str, Any] = {
     "rows": [{"to": "bob"}, {"to": "eve"}],
     "host": "api.example.org",
     "path": "./docs//a b.txt",
+    "many": [str(n) for n in range(1001)],
 }
 TO, N = Hole("parameter", "to"), Hole("parameter", "n")
 EACH = Hole("parameter", "rows", path="[*].to")
 BELOW = Hole("parameter", "rows", path="~")
 WEB = Hole("any", data=("call:0",))
 PATH = Hole("parameter", "path")
+MANY = Hole("parameter", "many", path="[*]")
 QUOTED = Hole("quoted", of=(EACH,))
 CHOSEN = Value((("a",), ("b",)), data=("call:0",))
 
@@ -83,7 +85,12 @@ def text(*parts: str | Hole) -> Value:
         (Value(items=CHOSEN), ["a", "b"], False),
         (Value(items=CHOSEN, places=(text("a"), CHOSEN)), ["a", "b"], True),
         (Value(items=CHOSEN, places=(CHOSEN, CHOSEN)), ["a", "b"], False),
+        (Value(items=CHOSEN), [], True),
         (Value(rest=CHOSEN), {"x": "a"}, False),
+        (Value(fields={"x": CHOSEN, "y": text("a")}), {"x": "a", "y": "a"}, True),
+        (Value(fields={"x": CHOSEN, "y": CHOSEN}), {"x": "a", "y": "a"}, False),
+        (text(Hole("path")), ".", False),
+        (text(Hole("quoted", of=(MANY,))), "0", False),
     ],
 )
 def test_an_argument(planned: Value, actual: Any, fixed: bool) -> None:

@@ -172,7 +172,12 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "find . -exec sh -c 'make; cp evil Makefile' \\;",
         "find . -exec timeout 5 pytest \\; -exec cp a b \\;",
         "echo x > y.log; mypy @y.log",
+        # The log file can be a link to the project's code.
+        "cat evil > x.log; make",
+        "make > x.log; tee x.log < evil; make",
         "python -m mypy '@y.log'",
+        "x=$(cat <<'E'\nE)\nrm -rf sub; exit 0\ncat <<'E'\n)\nE\n)\n",
+        "x=`cat <<'E'\n`\nrm -rf sub\ncat <<'E'\n`\nE\n`\n",
         "git commit --amend -m x",
         "cp -r sub/. .",
         "cp -r sub/./ .",
