@@ -251,6 +251,10 @@ class _Examiner:
             return document([finding async for finding in findings])
 
 
+def _place_of(place: str | None) -> Homes:
+    return Homes.resolve(dict(os.environ) | ({} if place is None else {"ALBERT_HOME": place}))
+
+
 def other_home(place: str | None) -> OtherHome:
     """The home at a folder or URL; None for the user's own.
 
@@ -259,7 +263,7 @@ def other_home(place: str | None) -> OtherHome:
     """
     from albert_tools.engine.other_home import OtherHome
 
-    local = Homes.resolve(dict(os.environ) | ({} if place is None else {"ALBERT_HOME": place}))
+    local = _place_of(place)
     if place is not None and not local.url and not local.tools.is_dir():
         hint = "give the folder that is ALBERT_HOME there, or the URL of a database"
         raise Failure("not_found", f"there is no home with tools at {local.shown}", hint=hint)
@@ -337,13 +341,14 @@ def _import_primitives(
 
 
 def _imports_of(rules: RulesSource | Failure) -> tuple[str, ...]:
+    """The modules that the rules name; none if there are no rules."""
     current = rules.current() if isinstance(rules, RulesSource) else rules
     return current.primitives_from if isinstance(current, Governance) else ()
 
 
 def imports_of_home(place: str | None) -> tuple[str, ...]:
     """The ``primitives_from`` of the rules of a home; place None is the user's own. Raises as `home_at`."""
-    home = home_at(Homes.resolve(dict(os.environ) | ({} if place is None else {"ALBERT_HOME": place})))
+    home = home_at(_place_of(place))
     try:
         return _imports_of(_rules(None, home, Failure("not_found", "no workspace"), {*builtin_loaders(), *RESERVED}))
     finally:

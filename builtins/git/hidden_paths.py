@@ -47,6 +47,8 @@ _SEARCH_SECONDS = 30.0
 #: The most searches that are cached, and the most branches that a cached search names.
 _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 
+#: For each ref, the kinds of what it names and of what that tag names, and the id.
+_KINDS = "%(objecttype)%(*objecttype) %(objectname)%00"
 #: The id of a commit, or its beginning, of which git takes four digits.
 _ID = re.compile(r"\b[0-9a-f]{4,64}\b")
 #: The fewest digits of a whole id.
@@ -288,7 +290,11 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         _ever_found.add(store)
     found, clean = True, tuple[str, ...]()
     if tracked == [] and store not in _ever_found:
-        tips = (await ids("--all") or [])[:_MAX_TIPS]
+        listed = await lines("FOR-EACH-REF", f"--format={_KINDS}")
+        refs = [words for line in listed or () if (words := line.split())]
+        # A tree that a tag names is not searched. A blob has no path.
+        is_searched = listed is not None and all(kind.removeprefix("tag") in ("commit", "blob") for kind, *_ in refs)
+        tips = [words[-1] for words in refs][:_MAX_TIPS]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
         begun = _begun(folders)
@@ -296,7 +302,7 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         beginnings = [f"--disambiguate={each}" for each in begun or () if len(each) < _DIGITS]
         named = await ids(*beginnings) if beginnings else []
         first = None
-        if begun is not None and named is not None and len(named) <= _MAX_TIPS:
+        if is_searched and begun is not None and named is not None and len(named) <= _MAX_TIPS:
             first = await lines(*words, *begun, *named, *tips, *known, "--", *hidden.only)
         found, clean = first != [], tuple(tips) if first == [] else ()
         if first:

@@ -370,8 +370,8 @@ class AgentTools:
 
 
 def _review_of(service: ToolService, version: ToolVersion) -> str:
-    review = service.reviews.of(version)
-    return f"{review.state}: {review.why}" if review.why else review.state
+    version_state = service.reviews.of(version)
+    return f"{version_state.state}: {version_state.why}" if version_state.why else version_state.state
 
 
 def _found(tool: Listed) -> Found:

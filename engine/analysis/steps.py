@@ -70,7 +70,7 @@ class Steps:
 
     def _places_in(self, body: tuple[tree.Stmt, ...]) -> dict[int, _Place]:
         """The steps of the calls in a function, by the ids of their nodes."""
-        steps: dict[int, _Place] = {}
+        places: dict[int, _Place] = {}
         count = 0
         # Each node with its step, and whether that is a loop.
         pending: list[tuple[tree.Node, _Place, bool]] = [(stmt, _Place(0, ""), False) for stmt in reversed(body)]
@@ -89,7 +89,7 @@ class Steps:
                     # What the loop runs over is made before the loop.
                     before, place, count = (node.iter, place, True), _Place(count + 1, ""), count + 1
             elif isinstance(node, tree.Call) and self._is_followed(node):
-                steps[id(node)] = place
+                places[id(node)] = place
             inner = (
                 child
                 for child in tree.children(node)
@@ -98,7 +98,7 @@ class Steps:
             )
             pending += reversed([(child, place, in_loop) for child in inner])
             pending += [before] if before is not None else []
-        return steps
+        return places
 
     def _is_followed(self, call: tree.Call) -> bool:
         """Whether a call is one of a tool or of a function of the source."""

@@ -68,7 +68,7 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 has_links="link" in run.journal.read,
                 definition=definition,
             )
-        if "private" in run.journal.read:
+        if "private" in run.journal.read or run.seen_before:
             # Which files the program reads was not known when it was called.
             uses = definition.declared.uses
             decisions += flows.judge_session(
@@ -86,9 +86,11 @@ def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
     because everything else was reviewed."""
     if is_approved(run):
         flows = call.rules.authority.policy.flows
-        if "private" in run.seen_before or not flows.is_given(manifest, planned(call, run)):
+        is_new = "private" in run.journal.read and "private" not in run.seen_before
+        if not is_new or not flows.is_given(manifest, planned(call, run)):
             return {}
-    seen = {"private": run.journal.read["private"], **run.session.seen()}
+    own = {kind: example for kind, example in run.journal.read.items() if kind == "private"}
+    seen = {**own, **run.session.seen()}
     return seen if seen.keys() > run.seen_before else {}
 
 

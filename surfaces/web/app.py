@@ -199,8 +199,8 @@ class Pages:
     async def _answer(self, request: Request) -> Response:
         approval, fields = request.path_params["approval"], await self.access.form(request)
         answer: Any = fields.get("choice", "")
-        question = await asyncio.to_thread(self.service.approvals.answer, approval, answer, self.person)
-        return RedirectResponse(f"{self.access.folder}/questions/{question.id}", 303)
+        answered = await asyncio.to_thread(self.service.approvals.answer, approval, answer, self.person)
+        return RedirectResponse(f"{self.access.folder}/questions/{answered.id}", 303)
 
     async def _run(self, request: Request) -> Response:
         return await self._rendered("run.html", run_page, request.path_params["run"])

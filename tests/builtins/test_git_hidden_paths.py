@@ -289,6 +289,7 @@ async def test_other_programs_do_not_see_the_git_folder(built: Path) -> None:
         "BISECT_START",
         "rebase-merge/autostash",
         "sequencer/todo",
+        "a tag of a tree",
     ],
 )
 async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path, where: str, tmp_path: Path) -> None:
@@ -306,6 +307,11 @@ async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path
             plain(other, "reset", "-q", "--hard", "HEAD~2")
         if where == "fetched":
             plain(repository, "fetch", "-q", str(other))
+        if where == "a tag of a tree":
+            plain(repository, "tag", "-a", "-m", "x", "tree", "HEAD~1^{tree}")
+            plain(repository, "reset", "-q", "--hard", "HEAD~2")
+            plain(repository, "reflog", "expire", "--expire=now", "--all")
+            (repository / ".git" / "ORIG_HEAD").unlink()
         if where.isupper() or "/" in where:
             # Only an operation that the owner has begun names the commit.
             named = hash_of(repository, "HEAD~1")
