@@ -291,10 +291,10 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
     found, clean = True, tuple[str, ...]()
     if tracked == [] and store not in _ever_found:
         listed = await lines("FOR-EACH-REF", f"--format={_KINDS}")
-        refs = [words for line in listed or () if (words := line.split())]
+        refs = [fields for line in listed or () if (fields := line.split())]
         # A tree that a tag names is not searched. A blob has no path.
         is_searched = listed is not None and all(kind.removeprefix("tag") in ("commit", "blob") for kind, *_ in refs)
-        tips = [words[-1] for words in refs][:_MAX_TIPS]
+        tips = [fields[-1] for fields in refs][:_MAX_TIPS]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
         begun = _begun(folders)

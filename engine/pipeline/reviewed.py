@@ -60,17 +60,17 @@ async def reviewed(call: Call, run: Run) -> Call:
     version, reviews = call.target.version, run.service.reviews
     if version is None or reviews is None or (run.unsaved is not None and not call.depth):
         return call
-    version_state = reviews.of(version)
-    if version_state.state == "revoked":
+    state = reviews.of(version)
+    if state.state == "revoked":
         raise Failure(
             "permission_denied",
-            f"version {version.version[:12]} of {version.name} was {version_state.decided} by {version_state.by}{version_state.reason}",
+            f"version {version.version[:12]} of {version.name} was {state.decided} by {state.by}{state.reason}",
             hint="call another version or another tool, or define one that the owner can approve",
             rule="revoked",
             tool=version.name,
             details={"rationale_code": "revoked"},
         )
-    if version_state.state in HELD:
+    if state.state in HELD:
         # Without a workspace, every call inside is denied.
         spell = normal if isinstance(run.workspace_or_failure, Failure) else run.workspace.spell
         around = Fence(version, call.arguments, call.depth, spell)
