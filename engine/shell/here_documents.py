@@ -40,8 +40,9 @@ def without_here_documents(source: str) -> tuple[str, int]:
             raise Unreadable("the end of its here-document is not certain")
         body = "\n".join(lines[:length])
         # Within a substitution, bash also ends it at a line that only begins with the marker, or at a backquote.
+        before = source[: start.start()]
         begins = any(line.lstrip("\t").startswith(marker) for line in lines[:length])
-        if begins or ("`" in body and "`" in source[: start.start()]):
+        if ("`" in before and "`" in body) or (begins and not {"(", "`"}.isdisjoint(before)):
             raise Unreadable("the end of its here-document is not certain")
         if bare and _SUBSTITUTION.search(_PLAIN_VARIABLE.sub("", body)):
             raise Unreadable("its here-document holds substitutions", body)
