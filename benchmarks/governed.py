@@ -23,6 +23,7 @@ from albert_tools.engine.call.manifest_fence import Fence
 from albert_tools.engine.model.definition import Program, ToolVersion
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.policy.path_patterns import PathPatterns
+from benchmarks.by_hand import by_hand
 
 #: Calls in a block.
 BLOCK = 300
@@ -51,6 +52,7 @@ async def _calls(rounds: int) -> list[str]:
         sides: dict[str, Call] = {
             "the function itself": lambda: echo.function(path="a"),
             "Albert Tools: judged, recorded": lambda: service.invoke("echo", {"path": "a"}),
+            "the same promises by hand, for this tool": by_hand(echo.function, place / "hand"),
         }
         await _langchain(sides)
         await _fastmcp(sides, stack)

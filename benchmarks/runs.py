@@ -20,6 +20,24 @@ ONE = Program("t", "t", "def t(n):\n    return 1 + n\n", (), (1, 2))
 CALLS = Program(
     "t", "t", "def t(n):\n    for i in range(n):\n        __call('x', {'path': 'a'})\n    return n\n", (), (1, 2, 3, 4)
 )
+#: The modules of others that `albert run` imports itself.
+IMPORTS = (
+    "argparse, asyncio, blake3, hmac, ipaddress, msgspec, resource, secrets, shutil, sqlite3, subprocess, textwrap"
+)
+#: A server that forks a process for each run of `1 + n`, and the next one ahead. This is the least that single use can cost.
+FORK_SERVER = """
+import os, socket, sys
+channel = socket.socket(fileno=int(sys.argv[1]))
+while True:
+    child = os.fork()
+    if not child:
+        request = channel.recv(100)
+        if request:
+            channel.send(str(eval("1 + n", {"n": int(request)})).encode())
+        os._exit(not request)
+    if os.waitpid(child, 0)[1]:
+        break
+"""
 #: Seconds between measurements. In practice, tools are seldom called in a tight loop.
 GAP = 0.005
 
@@ -45,6 +63,9 @@ async def _measure(rounds: int) -> dict[str, list[float]]:
             theirs.sendall(data)
         os._exit(0)
     theirs.close()
+    forked, served = socket.socketpair()
+    server = subprocess.Popen([sys.executable, "-c", FORK_SERVER, str(served.fileno())], pass_fds=[served.fileno()])
+    served.close()
     sandbox = Sandbox()
     await sandbox.start()
 
@@ -53,6 +74,7 @@ async def _measure(rounds: int) -> dict[str, list[float]]:
 
     found: dict[str, list[float]] = {
         "bare socket round trip, 1 KiB": [],
+        "a bare fork server: run of `1 + n`": [],
         "warm run of `1 + n`": [],
         "one tool call from inside": [],
     }
@@ -65,6 +87,11 @@ async def _measure(rounds: int) -> dict[str, list[float]]:
         ours.sendall(b"x" * 1024)
         ours.recv(65536)
         found["bare socket round trip, 1 KiB"].append(time.perf_counter() - started)
+        await asyncio.sleep(GAP)
+        started = time.perf_counter()
+        forked.sendall(b"1")
+        forked.recv(100)
+        found["a bare fork server: run of `1 + n`"].append(time.perf_counter() - started)
         await asyncio.sleep(GAP)
         started = time.perf_counter()
         await sandbox.run(ONE, {"n": 1}, call=call)
@@ -81,6 +108,8 @@ async def _measure(rounds: int) -> dict[str, list[float]]:
     await sandbox.close()
     ours.close()
     os.waitpid(echo, 0)
+    forked.close()
+    server.wait()
     return found
 
 
@@ -137,6 +166,7 @@ def _cold(rounds: int) -> list[str]:
         )
         commands = {
             "`python -c pass`": [sys.executable, "-c", "pass"],
+            "`python -c` with the imports of others": [sys.executable, "-c", f"import {IMPORTS}"],
             "`albert run one n=1`": [*albert, "run", "one", "n=1"],
             "`albert tools`": [*albert, "tools"],
         }

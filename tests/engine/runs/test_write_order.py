@@ -145,16 +145,11 @@ async def test_a_program_that_takes_long_is_written_before_its_end(
     async with writes.opened() as service:
         await service.define(PROGRAM.replace("CALLS", "tools.sleep(seconds=0.5)"))
         _, order = await writes.of(service.invoke("program", {"name": "a"}))
-    begun = [*BEGUN, "append call", "append call"]
-    assert order == [
-        *begun,
-        "journal end",
-        "journal state",
-        "append result",
-        "append result",
-        "append run",
-        "close journal",
-    ]
+    begun = [*BEGUN, "append call", "append call", "journal end"]
+    assert order[: len(begun)] == begun
+    # On a busy machine, the first of the results can be late, too.
+    rest = ["journal state", "append result", "append result", "append run", "close journal"]
+    assert sorted(order[len(begun) :]) == sorted(rest)
 
 
 async def test_what_a_print_shows_is_written_before_it(writes: Writes) -> None:
