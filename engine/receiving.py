@@ -105,7 +105,8 @@ class Receiver(Struct, eq=False):
     async def _receive(
         self, version: ToolVersion, there: OtherHome, by: str, report_progress: Callable[[str], None]
     ) -> str:
-        name, pinned = version.name, await self.sources.pinned(version)
+        name, callees = version.name, await self.sources.callees(version)
+        pinned = {callee.name: callee.definition for callee in callees}
         try:
             made, warnings = await self.authoring.examined(
                 version.source, lambda doing: report_progress(f"{name}: {doing}"), together=pinned

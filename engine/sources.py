@@ -137,14 +137,14 @@ class Sources(Struct, eq=False):
             raise SourceError(diagnostics, text)
         return _version(checked, author), checked.examples, diagnostics
 
-    async def pinned(self, version: ToolVersion) -> dict[str, ToolDefinition]:
+    async def callees(self, version: ToolVersion) -> list[ToolVersion]:
         """The saved tools that a version calls, in the versions that it pins. Raises Failure `damaged`, `io_error`."""
-        definitions = {}
+        versions = []
         for callee in version.calls:
             if callee.kind == "composite":
                 stored = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
-                definitions[callee.name] = (await self.renewed(stored)).definition
-        return definitions
+                versions.append(await self.renewed(stored))
+        return versions
 
     async def demand_as_written(self, version: ToolVersion) -> None:
         """Require that the stored program and manifest of a version, and of all that it calls, are what the sources make.
@@ -158,28 +158,24 @@ class Sources(Struct, eq=False):
         pending, judged = [version], {version.version}
         while pending:
             version = pending.pop()
-            if version.definition.manifest is None:
+            stored = version.definition
+            if stored.manifest is None:
                 continue  # Without one, no call of it is approved.
-            await self._demand_as_written(version)
+            callees = await self.callees(version)
+            pinned = {callee.name: callee.definition for callee in callees}
+            checked = (await self._check(version.source, pinned, compiled=True)).checked
+            made = None if checked is None else _version(checked).definition
+            if made is None or (made.version, made.manifest_digest) != (stored.version, stored.manifest_digest):
+                raise Failure(
+                    "outdated",
+                    f"what is stored of {version.name} is not what its source makes here",
+                    hint="define it again from its source, and decide about that version",
+                    tool=version.name,
+                )
             # Its manifest contains those of its callees.
-            for callee in version.calls:
-                if callee.kind == "composite" and callee.version not in judged:
-                    judged.add(callee.version)
-                    stored = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
-                    stored = await self.renewed(stored)
-                    if self.context.reviews is None or not self.context.reviews.of(stored).approved:
-                        pending.append(stored)
-
-    async def _demand_as_written(self, version: ToolVersion) -> None:
-        checked = (await self._check(version.source, await self.pinned(version), compiled=True)).checked
-        made, stored = None if checked is None else _version(checked).definition, version.definition
-        if made is None or (made.version, made.manifest_digest) != (stored.version, stored.manifest_digest):
-            raise Failure(
-                "outdated",
-                f"what is stored of {version.name} is not what its source makes here",
-                hint="define it again from its source, and decide about that version",
-                tool=version.name,
-            )
+            reviews, new = self.context.reviews, [callee for callee in callees if callee.version not in judged]
+            judged |= {callee.version for callee in new}
+            pending += [callee for callee in new if reviews is None or not reviews.of(callee).approved]
 
     async def renewed(self, version: ToolVersion, is_stored: bool = True) -> ToolVersion:
         """The version with a manifest of the present analysis, see `Renewer`."""

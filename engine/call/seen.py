@@ -36,7 +36,7 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     if run.session.id is None or run.action is not None:
         return {}
     if primitive is None:
-        # The error of a program can have the words of whatever it has read.
+        # The error of a program can have words of all that it has read.
         has_words = isinstance(outcome, Failure) and not call.depth and outcome.code not in ENDING
         return {kind: path for kind, path in run.journal.read.items() if has_words and kind in SEEN}
     if is_failure and outcome.denied:

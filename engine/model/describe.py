@@ -156,7 +156,8 @@ def data_of(definition: ToolDefinition) -> str:
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in _data(definition.declared))
 
 
-def _article(noun: str) -> str:
+def article(noun: str) -> str:
+    """``a`` or ``an``."""
     return "an" if noun[0] in "aeio" else "a"
 
 
@@ -164,7 +165,7 @@ def _data(declared: Declared) -> Iterator[str]:
     for use in DATA_USES:
         names = [f"`{name}`" for name, declared_use in declared.uses.items() if declared_use == use]
         if names:
-            yield f"{_listed(names)} {f'is {_article(use)} {use}' if len(names) == 1 else f'are {use}s'}"
+            yield f"{_listed(names)} {f'is {article(use)} {use}' if len(names) == 1 else f'are {use}s'}"
     if declared.source:
         yield f"the output comes from {_SOURCES[declared.source]}"
     if "" in declared.outputs:

@@ -89,8 +89,9 @@ def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
         is_new = "private" in run.journal.read and "private" not in run.seen_before
         if not is_new or not flows.is_given(manifest, planned(call, run)):
             return {}
-    own = {kind: example for kind, example in run.journal.read.items() if kind == "private"}
-    seen = {**own, **run.session.seen()}
+    seen = run.session.seen()
+    if "private" in run.journal.read:
+        seen = {"private": run.journal.read["private"], **seen}
     return seen if seen.keys() > run.seen_before else {}
 
 

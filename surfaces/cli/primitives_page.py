@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from albert_tools.engine.model.definition import MODES, spell
-from albert_tools.engine.model.describe import bounds_of, confined_of, data_of, resources_of, shape_of, timeout_of
+from albert_tools.engine.model.describe import (
+    article,
+    bounds_of,
+    confined_of,
+    data_of,
+    resources_of,
+    shape_of,
+    timeout_of,
+)
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.policy.layers import Layer
 from albert_tools.engine.policy.rules import Policy
@@ -80,17 +88,13 @@ def _of(primitive: Primitive) -> Iterator[str]:
         yield ""
     facts = [f"Result: `{spell(d.result)}`."]
     facts += [f"Give {'exactly' if i.needed else 'at most'} one of {_names(i.names)}." for i in d.invariants]
-    judged = [f"`{name}` as {_article(what)} {what}" for name, what in resources_of(primitive).items()]
+    judged = [f"`{name}` as {article(what)} {what}" for name, what in resources_of(primitive).items()]
     facts += [f"Rules judge {', '.join(judged)}."] if judged else []
     data = data_of(d)
     facts += [data] if data else []
     facts += ["Idempotent."] if d.idempotent else []
     yield " ".join(facts)
     yield ""
-
-
-def _article(noun: str) -> str:
-    return "an" if noun[0] in "aeio" else "a"
 
 
 def _names(names: Iterable[str]) -> str:
