@@ -293,9 +293,10 @@ def demand_options(operation: str, arguments: Sequence[str]) -> None:
         Failure: `invalid_arguments`, with a list of the allowed options.
     """
     allowed = _allowed(operation, arguments)
+    action = f" {arguments[0]}" if arguments and arguments[0] in WORDS.get(operation, ()) else ""
     for n, (kind, word) in enumerate(parsed(operation, arguments)):
         if kind == "unknown":
-            raise _refused(operation, word, allowed)
+            raise _refused(f"{operation}{action}", word, allowed)
         if kind == "value" and (word == "--" or any(_fits(word, option) for option in allowed)):
             # Else nobody could tell by the word before it whether a word is an option: behind `-m --` and `-m -m`, one can follow.
             said = f"{word[:100]!r} is the value of the option before it, although it looks like an option"
@@ -353,7 +354,7 @@ def _demand_no_transport(word: str) -> None:
 
 def _refused(operation: str, word: str, allowed: Sequence[str]) -> Failure:
     message = f"{operation} does not allow {word[:100]!r}"
-    hint = "allowed: " + " ".join(option.rstrip(":#") for option in allowed)
+    hint = f"allowed: {' '.join(option.rstrip(':#') for option in allowed)}" if allowed else "it takes no options"
     return refused_argument("args", message, hint=hint, rule="option")
 
 
