@@ -18,6 +18,7 @@ from albert_tools.store.record.runs import Runs
 from albert_tools.store.record.verify import verify
 from tests.helpers.begun_runs import begun
 from tests.helpers.children import Child, Report
+from tests.helpers.gate import until
 from tests.store.record.conftest import Place
 
 FREE = {"q": QueueRules(), "other": QueueRules()}
@@ -140,15 +141,18 @@ def take_and_die(report: Report, place: Place) -> None:
         os._exit(9)
 
 
+def wait_for_the_end(child: Child, record: Record) -> None:
+    """Wait until the child has ended, and the record knows that. A server needs a moment to notice it."""
+    child.wait()
+    until(lambda: [each.state for each in queue_of(record).all()] == ["interrupted"])
+
+
 def test_the_runs_of_a_dead_worker_are_ready_again_but_not_for_ever(place: Place, record: Record) -> None:
     run = put(record)
     for _ in range(5):
         child = Child(take_and_die, place)
         assert child.hear() == run
-        child.wait()
-    # A server notices the end of a process a moment later.
-    while [each.state for each in queue_of(record).all()] != ["interrupted"]:
-        time.sleep(0.01)
+        wait_for_the_end(child, record)
     # It has ended five workers.
     assert taken(queue_of(record)) is None
     assert queue_of(record, {"q": QueueRules(at_once=1)})._has_room("q", QueueRules(at_once=1))
@@ -184,7 +188,8 @@ def test_names_of_workers_are_theirs(place: Place, record: Record) -> None:
         queue_of(another).join("ada", {})
     with Record(place) as another:
         queue_of(another).join("ben", {})
-    assert [(each.name, each.is_alive) for each in queue.workers()] == [("ada", True), ("ben", False)]
+    # A server needs a moment to notice the end of a connection.
+    until(lambda: [(each.name, each.is_alive) for each in queue.workers()] == [("ada", True), ("ben", False)])
     queue.join("eve", {})
     assert [each.name for each in queue.workers()] == ["ada", "eve"]
     queue.leave("ada")
@@ -196,7 +201,7 @@ def test_a_run_that_was_cancelled_when_its_worker_died_is_taken_to_end_it(place:
     run = put(record)
     child = Child(take_and_die, place)
     assert child.hear() == run
-    child.wait()
+    wait_for_the_end(child, record)
     Runs(record).cancel(run)
     assert taken(queue_of(record)) == run
 

@@ -289,6 +289,7 @@ def test_of_several_processes_one_takes_over_from_a_dead_one(record: Record, run
     assert sorted(child.hear() for child in children) == ["opened", "refused", "refused", "refused"]
     for child in children:
         child.kill()
+    until(lambda: not runs.load(RUN).held)
     runs.open(RUN).close()
 
 
