@@ -67,13 +67,18 @@ class Step(Struct):
 
 
 class Entered(NamedTuple):
-    """A program that had begun: its arguments as canonical JSON, the mode, and the id of the approval if there was one."""
+    """A program that had begun: its arguments as canonical JSON, the mode, and the id of the approval if there was one.
+
+    `asks` are the rules that had asked, each with its subject. `seen` is what the session of a request had seen before.
+    """
 
     tool: str
     version: str
     arguments: bytes
     mode: str
     approval: str | None
+    asks: frozenset[tuple[str, str]]
+    seen: frozenset[str]
 
 
 class RunJournal:
@@ -103,8 +108,15 @@ class RunJournal:
         check_form(journal.id, journal.header, entries)
         for entry in entries:
             if entry["t"] == "enter":
-                facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
-                self._programs[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
+                self._programs[entry["step"]] = Entered(
+                    entry["tool"],
+                    entry["version"],
+                    canonical(arguments_of(entry, contents)),
+                    entry["mode"],
+                    entry["approval"],
+                    frozenset((rule, subject) for rule, subject in entry.get("asks", ())),
+                    frozenset(entry.get("seen", ())),
+                )
             elif entry["t"] == "read":
                 self.read[entry["what"]] = entry["path"]
             elif entry["t"] == "ask":
@@ -267,14 +279,28 @@ class RunJournal:
         same = entry is not None and entry[:3] == (definition.name, definition.version, canonical(arguments))
         return entry if same else None
 
-    def enter(self, step: str, definition: ToolDefinition, arguments: Json, mode: str, approval: str | None) -> None:
-        """Append that a program or the request itself begins. The entry of its decision commits it.
+    def enter(
+        self,
+        step: str,
+        definition: ToolDefinition,
+        arguments: Json,
+        mode: str,
+        approval: str | None,
+        asks: Iterable[tuple[str, str]] = (),
+        seen: Iterable[str] = (),
+    ) -> None:
+        """Append that a program or the request itself begins, with the facts of `Entered`. The entry of its decision commits it.
 
         Raises:
             Failure: `too_large`, `unknown_outcome`.
         """
-        entry = {"t": "enter", "step": step, **_facts(definition, arguments), "mode": mode, "approval": approval}
-        self._append_bounded(entry, "arguments")
+        facts: dict[str, Json] = {
+            "mode": mode,
+            "approval": approval,
+            "asks": [[*a] for a in asks],
+            "seen": sorted(seen),
+        }
+        self._append_bounded({"t": "enter", "step": step, **_facts(definition, arguments), **facts}, "arguments")
 
     def note_read(self, what: str, path: str) -> None:
         """Append what the program has read, see `read`, so that it is known after the run was resumed.

@@ -74,8 +74,19 @@ _CALL: Mapping[str, Schema] = {
 }
 _ENTRIES: Mapping[str, Schema] = {
     "enter": _object(
-        {"step": _TEXT, "tool": _TEXT, "version": _TEXT, "mode": _TEXT, "approval": _TEXT_OR_NONE},
-        {"arguments_ref": _TEXT, "at": {"type": "number"}},
+        {
+            "step": _TEXT,
+            "tool": _TEXT,
+            "version": _TEXT,
+            "mode": _TEXT,
+            "approval": _TEXT_OR_NONE,
+        },
+        {
+            "asks": {"type": "array", "items": {"type": "array", "items": _TEXT, "minItems": 2, "maxItems": 2}},
+            "seen": {"type": "array", "items": _TEXT},
+            "arguments_ref": _TEXT,
+            "at": {"type": "number"},
+        },
     ),
     "read": _object({"what": {"enum": ["private", "outside", "link"]}, "path": _TEXT}, {"at": {"type": "number"}}),
     "ask": _object({"step": _TEXT, "approval": _TEXT}, {"arguments": {"type": "object"}, "at": {"type": "number"}}),

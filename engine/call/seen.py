@@ -16,6 +16,7 @@ from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import redacted_text
+from albert_tools.engine.model.result import Effect
 from albert_tools.engine.policy.flow_rules import READS, SEEN, seen_in
 from albert_tools.engine.policy.host_rules import host_of
 
@@ -69,6 +70,26 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     if is_private and _is_returned(call, run, by_control=True):
         examples["private"] = private or f"the output of {call.name}"
     return {kind: redacted_text(example, _MAX_EXAMPLE) for kind, example in examples.items()}
+
+
+def told(effect: Effect, call: Call, run: Run) -> Effect:
+    """An effect of a call as its session sees it. If the output need not reach the session, see `of_arguments`."""
+    if run.session.id is None or _is_returned(call, run):
+        return effect
+    return of_arguments(effect, call.arguments)
+
+
+def of_arguments(effect: Effect, arguments: Json) -> Effect:
+    """An effect without the facts that its call has found out, such as the hash of a file, or the URL to which a server has
+    redirected. Amounts remain, because they are charged."""
+    given = [*arguments.values()] if isinstance(arguments, Mapping) else []
+    has_amounts = effect.kind != "read"
+    facts = {
+        name: fact
+        for name, fact in effect.facts.items()
+        if fact in given or (has_amounts and isinstance(fact, int | float))
+    }
+    return Effect(effect.kind, effect.tool, facts)
 
 
 def _is_returned(call: Call, run: Run, by_control: bool = False) -> bool:

@@ -86,7 +86,13 @@ def _write_journal(call: Call, run: Run, state: str | None) -> None:
     is_program = call.target.version is not None or not call.depth
     if is_program and (call.begun_before is None or approval is not None):
         run.journal.enter(
-            call.step, definition, call.arguments, call.mode, approval.id if approval is not None else None
+            call.step,
+            definition,
+            call.arguments,
+            call.mode,
+            approval.id if approval is not None else None,
+            call.asks,
+            run.seen_before if not call.depth else (),
         )
     if call.target.changes:
         run.journal.begin_step(call.place, definition, call.given if call.depth else call.arguments, state)

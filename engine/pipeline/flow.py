@@ -52,8 +52,10 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     elif manifest is not None and not call.depth:
         decisions += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
         if flows.of_sessions:
-            seen = run.session.seen()
-            run.seen_before = frozenset(seen)
+            seen, before = run.session.seen(), run.journal.entered(call.step, definition, call.arguments)
+            # What the run itself has shown to the session concerns its later calls, and not its request.
+            run.seen_before = before.seen if before is not None else frozenset(seen)
+            seen = {kind: example for kind, example in seen.items() if kind in run.seen_before}
             decisions += flows.judge_request(program.name, manifest, is_approved(run), seen)
     elif manifest is not None and call.target.primitive is not None:
         if flows.flows(manifest, program.version):
@@ -86,8 +88,7 @@ def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
     because everything else was reviewed."""
     if is_approved(run):
         flows = call.rules.authority.policy.flows
-        is_new = "private" in run.journal.read and "private" not in run.seen_before
-        if not is_new or not flows.is_given(manifest, planned(call, run)):
+        if "private" not in run.journal.read or not flows.is_given(manifest, planned(call, run)):
             return {}
     seen = run.session.seen()
     if "private" in run.journal.read:

@@ -19,6 +19,7 @@ from albert_tools.engine.call import ledger
 from albert_tools.engine.call.budget import spent_by
 from albert_tools.engine.call.context import Call, Known, PrimitiveContext, Run
 from albert_tools.engine.call.outputs import accepted_output
+from albert_tools.engine.call.seen import told
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.messages import describe_fault
@@ -87,7 +88,7 @@ async def _settled(primitive: Primitive, step: Step, call: Call, run: Run) -> Se
     if answer.value is ...:
         # Only the effects of a known result belong to the run.
         for effect in effects:
-            run.effects.remove(effect)
+            run.effects.remove(told(effect, call, run))
         effects.clear()
     run.session.spend(**spent_by(effects))
     ledger.settled(call, run, answer.outcome, problem)

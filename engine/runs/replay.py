@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from albert_tools.engine.call.context import Call, Invoke, Run
 from albert_tools.engine.call.errors import notify
 from albert_tools.engine.call.journal import Step
+from albert_tools.engine.call.seen import is_approved, of_arguments
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 
@@ -47,11 +48,15 @@ def _replayed(step: Step, call: Call, run: Run) -> Json:
         run.printed.append(step.log)
         call.report.printed.append(step.log)
         notify(run.log, call.name, step.log)
-    run.effects.extend(step.effects)
+    steps = [step]
     if call.target.version is not None:
-        for inner in run.journal.within(call.step):
-            run.effects.extend(inner.effects)
-            run.calls += 1
+        inner = run.journal.within(call.step)
+        run.calls += len(inner)
+        steps += inner
+    # Which of their outputs reach the session of an approved program is not asked again.
+    is_told = run.session.id is None or not is_approved(run)
+    for each in steps:
+        run.effects.extend(e if is_told else of_arguments(e, each.arguments) for e in each.effects)
     if step.failure is not None:
         raise step.failure.copy()
     return step.value

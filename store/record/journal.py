@@ -1,7 +1,8 @@
 """The open journal of a run.
 
 `append` only buffers, because a step that only reads can be made again after a crash. The transaction of the run's next entry
-writes the buffer. If there is a buffer, `flush` appends an entry for this purpose.
+writes the buffer, so what is known of a step (that it has read private data, for example) is written with it. If there is a buffer,
+`flush` appends an entry for this purpose.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from albert_tools.store.record.steps import START, Step, first_wrong
 MAX_BYTES = 16 * 1024 * 1024
 #: The most levels of nesting of a step: a value of a program, and what is around it.
 MAX_DEPTH = MAX_VALUE_DEPTH + 24
-#: The most bytes that are buffered.
-BUFFER = 64 * 1024
 
 _INSERT = "INSERT INTO steps(run, seq, data, hash) VALUES (?, ?, ?, ?)"
 #: One statement, so that it reads one state of both tables.
@@ -48,7 +47,6 @@ class StepJournal:
         #: The rows that are not committed, and how many of them the present transaction has inserted.
         self._rows: list[Step] = []
         self._inserted = 0
-        self._size = 0
         #: The number of the last entry that wrote rows, and of the last one that was committed.
         self._entry = self._written = 0
         self._last = last
@@ -68,9 +66,6 @@ class StepJournal:
         self._demand_open()
         with self._lock:
             self._add(data)
-            full = self._size > BUFFER
-        if full:
-            self.flush()
 
     def flush(self) -> None:
         """See `Journal.flush`."""
@@ -132,7 +127,6 @@ class StepJournal:
             if committed:
                 del self._rows[: self._inserted]
                 self._exists = True
-                self._size = sum(len(row.data) for row in self._rows)
                 self._written = self._entry
             self._inserted, self._begins = 0, False
 
@@ -142,7 +136,6 @@ class StepJournal:
             Step(before.seq + 1, data, chained(before.hash, data)) if before else Step(0, data, chained(START, data))
         )
         self._rows.append(self._last)
-        self._size += len(data)
 
     def _demand_open(self) -> None:
         if self._record.journals.get(self.id) is not self:

@@ -176,6 +176,47 @@ def test_a_program_that_reads_private_data_again_asks(agent: Agent) -> None:
     assert agent.call("t").error.message.startswith(READ_AND_SENT)
 
 
+def test_an_approved_program_that_reads_private_data_asks_whatever_its_session_has_read_before(agent: Agent) -> None:
+    agent.bench.define(
+        """
+    secret = tools.read_file(path=".env")
+    text = tools.page(url="https://example.org/")
+    return tools.send(to="ada", text=x) + secret + text
+""",
+        "t",
+        "x: str",
+    )
+    agent.bench.service.approve("t", "ann")
+    agent.call("read_file", path=".env")
+    assert agent.call("t", x="x").error.message.startswith(READ_AND_SENT)
+
+
+def test_an_answer_about_a_request_answers_no_other_question_after_a_resume(agent: Agent) -> None:
+    agent.call("page", url="https://example.org/")
+    agent.bench.define(READS_AND_SENDS.replace('    tools.page(url="https://example.org/")\n', ""))
+    waiting, asked = agent.call("t"), []
+    while not waiting.ok:
+        asked.append(waiting.error.message.removesuffix("; the run waits for the answer"))
+        approval = waiting.error.details["approval"]
+        agent.bench.service.within(lambda s, approval=approval: s.approvals.answer(approval, "once", "ann"))
+        waiting = agent.bench.service.resume(waiting.run_id)
+    assert asked == [
+        "this session has read content of example.org, and t can pass it on by send (line 6)",
+        "delete_file needs a person's approval in NORMAL",
+        READ_AND_SENT,
+    ]
+
+
+def test_what_a_program_has_read_is_written_with_its_mark(agent: Agent) -> None:
+    (agent.bench.work / ".env").write_text("KEY=1\n" * 50_000)
+    agent.bench.define(READS_AND_SENDS)
+    agent.call("t")
+    entries = agent.bench.service.within(lambda s: [*s.ledger.entries()])
+    written = [(e.kind, e.data.get("saw"), bool(e.data.get("steps"))) for e in entries]
+    assert [(kind, has_steps) for kind, saw, has_steps in written if saw] == [("result", True)]
+    assert [kind for kind, _, has_steps in written if has_steps][:2] == ["run", "result"]
+
+
 @pytest.mark.parametrize(
     "read", ['tools.read_file(path=".env")', 'tools.rd(path=".env")', 'tools.command(command="cat .env")']
 )
@@ -195,6 +236,24 @@ def test_an_answer_that_depends_on_private_data_shows_it(agent: Agent, returned:
     agent.bench.service.approve("t", "ann")
     assert agent.call("t").ok
     assert agent.seen() == seen
+
+
+def test_an_approved_program_need_not_show_what_it_has_read(agent: Agent) -> None:
+    agent.bench.define('tools.read_bytes(path=".env")\n    tools.page(url=u)\n    return 1', "t", "u: str")
+    agent.bench.service.approve("t", "ann")
+    result = agent.call("t", u="https://example.org/")
+    assert [effect.as_dict() for effect in result.effects] == [{"kind": "read", "tool": "read_bytes", "path": ".env"}]
+    for view in (
+        agent.bench.service.show_run(result.run_id, session=agent.token),
+        *agent.bench.service.list_runs(session=agent.token),
+    ):
+        assert [(step["tool"], step["effects"]) for step in view.steps] == [
+            ("read_bytes", [{"kind": "read", "tool": "read_bytes"}]),
+            ("page", []),
+        ]
+        assert "value" not in str(view.steps)
+    assert agent.seen() == {}
+    assert "a page" in str(agent.bench.service.show_run(result.run_id).steps)
 
 
 def test_a_page_that_chooses_what_a_call_does_asks(make_bench: Any) -> None:
