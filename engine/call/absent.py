@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -107,9 +106,9 @@ class NoJournal:
 
     id: str | None = None
     #: Nobody knows whether a run has read by a link, so it counts as one that has.
-    read: Mapping[str, str] = MappingProxyType({"link": ""})
+    has_links = True
 
-    def note_read(self, what: str, path: str) -> None:
+    def note_link(self, path: str) -> None:
         """Drop it."""
 
     def charge(self, contents: Any) -> None:

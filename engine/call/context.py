@@ -15,7 +15,6 @@ from albert_tools.engine.call.errors import notify
 from albert_tools.engine.call.provenance import Provenance
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.resource_pool import ResourcePool
-from albert_tools.engine.call.seen import told
 from albert_tools.engine.call.target import UNKNOWN, Lookup, Target
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
@@ -526,5 +525,5 @@ class PrimitiveContext(Struct):
 
     def effect(self, kind: str, **facts: Any) -> None:
         effect = Effect(kind, self._call.target.definition.name, facts)
-        self._run.effects.append(told(effect, self._call, self._run))
+        self._run.effects.append(effect)
         self._call.report.effects.append(effect)

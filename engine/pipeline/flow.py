@@ -1,7 +1,6 @@
 """The stage of the rules about flows. It judges manifests, and what the session has seen.
 
-Of a run, only this is noted: whether its program has read a private file, or a file by a link, and what its session had seen
-before.
+Of a run, only this is noted: whether its program has read a file by a link, and what its session had seen before.
 
 It comes after the rules on tools and their objects, and after approvals of versions, so its questions are asked in any case.
 """
@@ -67,33 +66,29 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 call.arguments,
                 run.arguments,
                 paths,
-                has_links="link" in run.journal.read,
+                has_links=run.journal.has_links,
                 definition=definition,
             )
-        if "private" in run.journal.read or run.seen_before:
-            # Which files the program reads was not known when it was called.
-            uses = definition.declared.uses
-            decisions += flows.judge_session(
-                definition.name,
-                definition.effects,
-                uses,
-                call.arguments,
-                lambda: _seen_since(call, run, manifest),
-            )
+        uses = definition.declared.uses
+        decisions += flows.judge_session(
+            definition.name, definition.effects, uses, call.arguments, lambda: _seen_since(call, run, manifest)
+        )
     return decisions
 
 
 def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
-    """What the session has seen; empty if the request was judged with the same. Of an approved program only the arguments count,
-    because everything else was reviewed."""
-    if is_approved(run):
-        flows = call.rules.authority.policy.flows
-        if "private" not in run.journal.read or not flows.is_given(manifest, planned(call, run)):
-            return {}
+    """What the session has seen, if a call of a program must be judged by it; otherwise empty.
+
+    The request was judged by what the session had seen before, and by its manifest, which doesn't know the files that the program
+    reads. Of an approved program only the arguments count, because everything else was reviewed.
+    """
     seen = run.session.seen()
-    if "private" in run.journal.read:
-        seen = {"private": run.journal.read["private"], **seen}
-    return seen if seen.keys() > run.seen_before else {}
+    is_new = seen.keys() > run.seen_before and ("private" in seen or bool(run.seen_before))
+    if not is_new:
+        return {}
+    if is_approved(run) and not call.rules.authority.policy.flows.is_given(manifest, planned(call, run)):
+        return {}
+    return seen
 
 
 def _files_read(primitive: Primitive, call: Call, run: Run) -> list[str] | None:

@@ -16,7 +16,6 @@ from msgspec import to_builtins
 from albert_tools.engine.authority.approval_digest import demand_as_approved
 from albert_tools.engine.call.budget import seconds_for, spent_by
 from albert_tools.engine.call.context import Call, PrimitiveContext, Run
-from albert_tools.engine.call.seen import told
 from albert_tools.engine.model.bounds import MAX_READ
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
@@ -202,7 +201,7 @@ def _with_contents(primitive: Primitive, arguments: dict[str, Any], call: Call, 
                     given[name] = file.read(MAX_READ)
                     facts = {"size_bytes": len(given[name]), "sha256": hashlib.sha256(given[name]).hexdigest()}
                     effect = Effect("read", definition.name, {"path": file.path, **facts})
-                run.effects.append(told(effect, call, run))
+                run.effects.append(effect)
                 call.report.effects.append(effect)
     finally:
         guarded.judge.end()

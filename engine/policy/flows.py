@@ -18,7 +18,7 @@ from albert_tools.engine.model.batched_calls import batched_calls
 from albert_tools.engine.model.definition import ToolDefinition, digest
 from albert_tools.engine.model.fixed_hosts import fixed_hosts
 from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, values_in
-from albert_tools.engine.model.overlaps import changes, feeds, is_before
+from albert_tools.engine.model.overlaps import feeds, is_before
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed
@@ -157,7 +157,6 @@ class FlowJudge:
         self.private = PathPatterns(private, workspace, home)
         self.private_patterns = frozenset(pattern for pattern, _ in private)
         self._flows: dict[str, tuple[Flow, ...]] = {}
-        self._returned: dict[tuple[str, bool], frozenset[int]] = {}
 
     def is_private(self, path: str) -> bool:
         """Whether a file has private data. `path` is absolute."""
@@ -171,27 +170,6 @@ class FlowJudge:
                 self._flows.clear()
             flows = self._flows[version] = tuple(self._find(manifest)) if self.of_manifests else ()
         return flows
-
-    def returned(self, manifest: Manifest, version: str, by_control: bool = False) -> frozenset[int]:
-        """The planned calls of a version whose outputs can reach its caller: in its result, log, errors, effects or files. With
-        `by_control` also those that decide about these."""
-        returned = self._returned.get((version, by_control))
-        if returned is None:
-            if len(self._returned) > _MAX_CACHED:
-                self._returned.clear()
-            graph = _Graph(manifest, by_control)
-            result = graph.direct(manifest.result)
-            writers = [i for i, call in enumerate(manifest.calls) if changes(call)]
-            written = {o for i in writers for o in (f"call:{i}", *graph.inputs[i])}
-            # What a call acts on is in its effects, and in its errors.
-            named = [v for call in manifest.calls for n, v in call.arguments.items() if call.uses.get(n) != "payload"]
-            written |= {o for value in named for o in graph.direct(value)}
-            if manifest.result.open and not result:
-                returned = frozenset(range(len(manifest.calls)))
-            else:
-                returned = frozenset(_calls(graph.behind({*result, *written, *manifest.printed, *manifest.raised})))
-            self._returned[version, by_control] = returned
-        return returned
 
     def judge_version(self, name: str, manifest: Manifest, version: str) -> list[Decision]:
         """The decisions about all flows of a version that don't depend on values at run time."""
@@ -453,10 +431,6 @@ def _is_destination(rule: FlowRule, call: PlannedCall, argument: str) -> bool:
 
 def _is_constant(template: tuple[Any, ...]) -> bool:
     return all(isinstance(part, str) for part in template)
-
-
-def _calls(origins: Iterable[Origin]) -> set[int]:
-    return {index for origin in origins if (index := call_of(origin)) is not None}
 
 
 def _shown(call: PlannedCall) -> str:

@@ -19,7 +19,6 @@ from albert_tools.engine.call import ledger
 from albert_tools.engine.call.budget import spent_by
 from albert_tools.engine.call.context import Call, Known, PrimitiveContext, Run
 from albert_tools.engine.call.outputs import accepted_output
-from albert_tools.engine.call.seen import told
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.messages import describe_fault
@@ -88,7 +87,7 @@ async def _settled(primitive: Primitive, step: Step, call: Call, run: Run) -> Se
     if answer.value is ...:
         # Only the effects of a known result belong to the run.
         for effect in effects:
-            run.effects.remove(told(effect, call, run))
+            run.effects.remove(effect)
         effects.clear()
     run.session.spend(**spent_by(effects))
     ledger.settled(call, run, answer.outcome, problem)

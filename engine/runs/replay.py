@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from albert_tools.engine.call.context import Call, Invoke, Run
 from albert_tools.engine.call.errors import notify
 from albert_tools.engine.call.journal import Step
-from albert_tools.engine.call.seen import is_approved, of_arguments
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 
@@ -48,15 +47,11 @@ def _replayed(step: Step, call: Call, run: Run) -> Json:
         run.printed.append(step.log)
         call.report.printed.append(step.log)
         notify(run.log, call.name, step.log)
-    steps = [step]
+    run.effects.extend(step.effects)
     if call.target.version is not None:
-        inner = run.journal.within(call.step)
-        run.calls += len(inner)
-        steps += inner
-    # Which of their outputs reach the session of an approved program is not asked again.
-    is_told = run.session.id is None or not is_approved(run)
-    for each in steps:
-        run.effects.extend(e if is_told else of_arguments(e, each.arguments) for e in each.effects)
+        for inner in run.journal.within(call.step):
+            run.effects.extend(inner.effects)
+            run.calls += 1
     if step.failure is not None:
         raise step.failure.copy()
     return step.value

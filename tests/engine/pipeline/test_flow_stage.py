@@ -228,34 +228,6 @@ def test_what_a_program_has_read_is_known_after_it_was_resumed(agent: Agent, rea
     assert agent.bench.service.resume(waiting.run_id).error.message.startswith(READ_AND_SENT)
 
 
-@pytest.mark.parametrize(("returned", "seen"), [("'KEY' in secret", {"private": ".env"}), ("'no'", {})])
-def test_an_answer_that_depends_on_private_data_shows_it(agent: Agent, returned: str, seen: dict[str, str]) -> None:
-    agent.bench.define(
-        f'secret = tools.read_file(path=".env")\n    if {returned} == True:\n        return 1\n    return 2'
-    )
-    agent.bench.service.approve("t", "ann")
-    assert agent.call("t").ok
-    assert agent.seen() == seen
-
-
-def test_an_approved_program_need_not_show_what_it_has_read(agent: Agent) -> None:
-    agent.bench.define('tools.read_bytes(path=".env")\n    tools.page(url=u)\n    return 1', "t", "u: str")
-    agent.bench.service.approve("t", "ann")
-    result = agent.call("t", u="https://example.org/")
-    assert [effect.as_dict() for effect in result.effects] == [{"kind": "read", "tool": "read_bytes", "path": ".env"}]
-    for view in (
-        agent.bench.service.show_run(result.run_id, session=agent.token),
-        *agent.bench.service.list_runs(session=agent.token),
-    ):
-        assert [(step["tool"], step["effects"]) for step in view.steps] == [
-            ("read_bytes", [{"kind": "read", "tool": "read_bytes"}]),
-            ("page", []),
-        ]
-        assert "value" not in str(view.steps)
-    assert agent.seen() == {}
-    assert "a page" in str(agent.bench.service.show_run(result.run_id).steps)
-
-
 def test_a_page_that_chooses_what_a_call_does_asks(make_bench: Any) -> None:
     rules = {"tools": {**RULES["tools"], "http_request": {"allowed_hosts": ["*"]}}}
     agent = Agent(make_bench(primitives=TOOLS, governance=rules))
@@ -491,35 +463,22 @@ class TestAProgram:
         agent.bench.define("return tools.read_file(path=path)", parameters="path: str")
         assert agent.call("t", path=f"{tmp_path.resolve()}/data/x.txt").value() == "notes"
 
-    def test_what_reaches_its_caller_is_seen(self, agent: Agent) -> None:
-        agent.bench.define('return len(tools.read_file(path=".env"))')
-        agent.bench.define('tools.send(to="ada", text=tools.read_file(path=".env"))', "u")
-        agent.bench.define('print(tools.read_file(path=".env"))', "v")
-        for tool, seen in (("u", {}), ("t", {"private": ".env"}), ("v", {"private": ".env"})):
-            agent.bench.service.approve(tool, "ann")
-            assert agent.call(tool).ok
-            assert agent.seen() == seen
-
-    @pytest.mark.parametrize("body", ["float(secret)", "d = {'a': 1}\n    d[secret]", "tools.read_file(path=secret)"])
-    def test_an_error_can_show_what_it_has_read(self, agent: Agent, body: str) -> None:
-        agent.bench.define(f'secret = tools.read_file(path=".env")\n    {body}\n    return "ok"')
-        agent.bench.service.approve("t", "ann")
-        assert "KEY=1" in agent.call("t").error.message
-        assert agent.seen() == {"private": ".env"}
-
     @pytest.mark.parametrize("is_approved", [False, True])
-    def test_what_it_writes_to_a_file_is_seen(self, agent: Agent, is_approved: bool) -> None:
-        agent.bench.define('tools.write_file(path="copy", content=tools.read_file(path=".env"))')
+    @pytest.mark.parametrize(
+        "body",
+        [
+            'return tools.read_file(path=".env") == ""',
+            'tools.write_file(path="copy", content=tools.read_file(path=".env"))',
+            'tools.send(to="ada", text=tools.read_file(path=".env"))',
+            'float(tools.read_file(path=".env"))',
+            # Its effects have a handle of the content.
+            'tools.read_bytes(path=".env")\n    return 1',
+        ],
+    )
+    def test_all_that_it_reads_counts(self, agent: Agent, body: str, is_approved: bool) -> None:
+        agent.bench.define(body)
         if is_approved:
             agent.bench.service.approve("t", "ann")
-        assert agent.call("t").ok
-        assert agent.seen() == {"private": ".env"}
-
-    @pytest.mark.parametrize(
-        "body", ['int(tools.read_file(path=".env"))', 'tools.send(to="a", text=tools.read_file(path=".env"))']
-    )
-    def test_a_program_that_nobody_has_approved_shows_all_that_it_reads(self, agent: Agent, body: str) -> None:
-        agent.bench.define(body)
         agent.call("t")
         assert agent.seen() == {"private": ".env"}
 

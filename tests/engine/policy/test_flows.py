@@ -279,17 +279,6 @@ class TestASession:
         ]
 
 
-def test_what_reaches_the_caller() -> None:
-    calls = (FETCH, read(output(0)), SECRET, SECRET)
-    manifest = Manifest(calls=calls, result=output(1), printed=("call:3",))
-    assert judge().returned(manifest, "v") == {0, 1, 3}
-    # What is left somewhere on this machine can be read later.
-    store = PlannedCall("store", ("write",), arguments={"text": output(0)})
-    assert judge().returned(Manifest(calls=(SECRET, store), result=Value(data=("parameter:p",))), "s") == {0, 1}
-    # If nothing is known about the result, everything can.
-    assert judge().returned(Manifest(calls=calls), "v") == {0, 1, 2, 3}
-
-
 @pytest.mark.parametrize(("path", "private"), [("/w/.env", True), ("/w/a/key.pem", True), ("/w/notes.md", False)])
 def test_files_with_private_data(path: str, private: bool) -> None:
     assert judge().is_private(path) is private
