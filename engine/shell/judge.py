@@ -247,7 +247,7 @@ class _Judge:
                 # It may change files that it does not name.
                 self._start.demand_writable(Word("."), about)
             wrote = demand_fits(row, rest, about, self._start)
-            self._prints = self._prints or table == "reads"
+            self._prints = self._prints or not re.fullmatch(allow_list()["own_output"], key, re.VERBOSE)
             self._wrote = self._wrote or wrote
             if table == "writes":
                 self._note_written(key == "tee" and all(map(is_log, rest)))

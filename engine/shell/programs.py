@@ -152,7 +152,8 @@ def may_set(name: str, value: Word, exported: bool, start: Start | None = None) 
     """
     variables = allow_list()["variables"]
     if re.fullmatch(variables["exported"], name, re.VERBOSE):
-        return True
+        # An earlier command, or the machine, may have exported it already.
+        return value.fits(variables["values"])
     if start is not None and re.fullmatch(variables["folders"], name, re.VERBOSE) and start.is_inside(value):
         return True
     return not exported and re.fullmatch(variables["own"], name, re.VERBOSE) is not None

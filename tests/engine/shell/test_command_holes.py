@@ -219,7 +219,8 @@ def test_a_list_of_unknown_length_can_begin_with_any_item() -> None:
 @pytest.mark.parametrize(
     ("entry", "is_free"),
     [
-        (("LANG=", GIVEN), False),
+        (("LANG=C",), False),
+        (("LANG=", GIVEN), True),
         (("PATH=.",), False),
         (("PATH=", GIVEN), True),
         ((GIVEN,), True),

@@ -175,6 +175,17 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         # The log file can be a link to the project's code.
         "cat evil > x.log; make",
         "make > x.log; tee x.log < evil; make",
+        "python -m json.tool evil > x.log; make",
+        "ruff format --diff evil.py > x.log; make",
+        # `make` expands what stands in its environment.
+        "DEBUG='$(shell touch x)' make",
+        "LANG='$(shell touch x)'; make",
+        "env CI='$(shell touch x)' make",
+        "export DEBUG=1; for DEBUG in '$(shell touch x)'; do make; done",
+        "export V; V='$(shell touch x)'; make",
+        "DEBUG=-fplugin=x.so make",
+        "DEBUG=$x make",
+        "export A=$(date +%s)",
         "python -m mypy '@y.log'",
         "x=$(cat <<'E'\nE)\nrm -rf sub; exit 0\ncat <<'E'\n)\nE\n)\n",
         "x=`cat <<'E'\n`\nrm -rf sub\ncat <<'E'\n`\nE\n`\n",
