@@ -43,7 +43,7 @@ class Source(NamedTuple):
     sizes: Mapping[str, tuple[object, ...]]
     #: Whether a number is a hole, too: the value of a parameter is known when the tool is called.
     exact_numbers: bool
-    #: Whether the texts that the schema lists are constants. A server has written its schema itself.
+    #: Whether the texts and the keys that the schema lists are constants. A server has written its schema itself.
     lists_constants: bool = True
 
 
@@ -117,11 +117,13 @@ class _Places:
                 if (not named and not isinstance(more, Mapping)) or "patternProperties" in schema:
                     return self._open(path)
                 made, site = self._container(path, "dict")
+                self._analysis.heap.at.peek(site).foreign = not self._source.lists_constants
                 for name, inner in named.items():
                     self._analysis.heap.put(site, name, self.value(inner, f"{path}.{name}", depth + 1))
                 if more is not False:
                     inner = more if isinstance(more, Mapping) else {}
                     self._analysis.heap.put(site, REST, self.value(inner, f"{path}.*", depth + 1))
+                if more is not False or not self._source.lists_constants:
                     key = AbstractValue(frozenset({(self._source.hole(f"{path}~"),)}), self._source.data)
                     self._analysis.heap.put(site, KEYS, key)
                 return made

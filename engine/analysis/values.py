@@ -206,12 +206,14 @@ class Container:
     `sizes` are expressions for its number of items when it is made; `growth` says where it grows. See `call_bounds`.
     """
 
-    __slots__ = ("blurred", "default", "fields", "growth", "kind", "outside", "sizes")
+    __slots__ = ("blurred", "default", "fields", "foreign", "growth", "kind", "outside", "sizes")
 
     def __init__(self, kind: str, outside: bool) -> None:
         self.kind = kind
         #: Whether it comes from a parameter or an output, so that its shape carries data.
         self.outside = outside
+        #: Whether a server has chosen its keys. They are no constants of the program, so all of them are in `KEYS`.
+        self.foreign = False
         #: Whether it has too many keys to tell them apart.
         self.blurred = False
         #: The value that reading a missing key adds: a `defaultdict`.
@@ -253,14 +255,13 @@ class Heap:
         fields = container.fields
         if not isinstance(key, Key) and (container.blurred or (key not in fields and len(fields) > MAX_KEYS)):
             self._blur(site)
-            if container.kind != "list":
-                self.put(site, KEYS, constant(key))
+            self._put_key(site, key)
             key = REST
         old = fields.get(key)
-        if old is not None and isinstance(key, int | float) and container.kind != "list":
+        if old is not None and isinstance(key, int | float):
             # The first of 1, 1.0 and True stays the key.
             if not any(k == key and type(k) is type(key) for k in fields):
-                self.put(site, KEYS, constant(key))
+                self._put_key(site, key)
         new = value if old is None else old | value
         if old is None or new != old:
             fields[key] = new.widened() if self.is_late else new
@@ -275,8 +276,12 @@ class Heap:
         for key in [k for k in container.fields if not isinstance(k, Key)]:
             value = container.fields.pop(key)
             self.put(site, REST, value)
-            if container.kind != "list":
-                self.put(site, KEYS, constant(key))
+            self._put_key(site, key)
+
+    def _put_key(self, site: Site, key: object) -> None:
+        container = self.at.peek(site)
+        if container.kind != "list" and not container.foreign:
+            self.put(site, KEYS, constant(key))
 
     def set_default(self, site: Site, value: AbstractValue) -> None:
         """Make a dictionary one that adds missing keys."""
@@ -374,7 +379,7 @@ class Heap:
                     item = item | inner
                 elif container.kind == "open" or key is KEYS:
                     item = item | inner
-                elif not isinstance(key, Key):
+                elif not isinstance(key, Key) and not container.foreign:
                     item = item | constant(key).under(inner.control)
         if value.alternatives:
             item = item | AbstractValue(templates.pieces(_texts_only(value.alternatives)))

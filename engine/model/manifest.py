@@ -17,7 +17,7 @@ from msgspec import Struct
 
 #: The number of the present analysis. Raise it with each change after which a source can have another manifest. Then stored
 #: versions are analysed again.
-ANALYSIS = 8
+ANALYSIS = 9
 
 #: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
 Origin: TypeAlias = str

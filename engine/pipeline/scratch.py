@@ -11,6 +11,7 @@ from albert_tools.engine.call.context import Call, Known, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.flow_rules import OUTSIDE
 from albert_tools.engine.policy.settings import Governance
 
 
@@ -69,8 +70,8 @@ async def scratch(call: Call, run: Run) -> Call:
 
 
 def _stays_inside(primitive: Primitive) -> bool:
-    """Whether a call can only change its workspace and needs no permission."""
-    if primitive.gated:
+    """Whether a call can only change its workspace, needs no permission, and reads nothing that somebody else has written."""
+    if primitive.gated or primitive.definition.declared.source in OUTSIDE:
         return False
     effects = set(primitive.definition.effects)
     return effects <= {"read"} or (primitive.context is not None and effects <= {"read", "write", "delete"})

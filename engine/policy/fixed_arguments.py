@@ -36,23 +36,28 @@ _FORMS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def is_fixed(planned: Value, actual: Any, given: Mapping[str, Any]) -> bool:
-    """Whether the whole argument is fixed. `given` are the arguments of the program."""
+def is_fixed(planned: Value, actual: Any, given: Mapping[str, Any], takes_numbers: bool = True) -> bool:
+    """Whether the whole argument is fixed. `given` are the arguments of the program. With `takes_numbers`, one that it has computed
+    may be any number."""
     is_chosen = _is_chosen(planned)
-    if any(_gives(alternative, actual, given, is_chosen) for alternative in planned.alternatives):
+    if any(_gives(a, actual, given, is_chosen, takes_numbers and not is_chosen) for a in planned.alternatives):
         return True
     if isinstance(actual, list):
         items, places = planned.items, planned.places
         if places is not None and len(places) == len(actual) and sum(map(_is_chosen, places)) <= 1:
-            return all(is_fixed(place, item, given) for place, item in zip(places, actual, strict=True))
+            return all(is_fixed(p, item, given, takes_numbers) for p, item in zip(places, actual, strict=True))
         if items is None:
             return False
-        return not actual or (not _is_chosen(items) and all(is_fixed(items, item, given) for item in actual))
+        return not actual or (
+            not _is_chosen(items) and all(is_fixed(items, item, given, takes_numbers) for item in actual)
+        )
     if isinstance(actual, dict) and (planned.fields is not None or planned.rest is not None):
         rest = None if planned.rest is None or _is_chosen(planned.rest) else planned.rest
         described = [((planned.fields or {}).get(name, rest), item) for name, item in actual.items()]
         is_spelled = sum(value is not None and _is_chosen(value) for value, _ in described) > 1
-        return not is_spelled and all(value is not None and is_fixed(value, item, given) for value, item in described)
+        return not is_spelled and all(
+            value is not None and is_fixed(value, item, given, takes_numbers) for value, item in described
+        )
     return False
 
 
@@ -100,12 +105,19 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(inner)
 
 
+def takes_outputs(planned: Value) -> bool:
+    """Whether an output takes part in a value, or in a part of it."""
+    return any(map(_is_chosen, values_in(planned)))
+
+
 def _is_chosen(planned: Value) -> bool:
     """Whether an output takes part in a value."""
     return any(origin.startswith("call:") for origin in planned.data)
 
 
-def _gives(alternative: Alternative, actual: Any, given: Mapping[str, Any], is_chosen: bool) -> bool:
+def _gives(
+    alternative: Alternative, actual: Any, given: Mapping[str, Any], is_chosen: bool, takes_numbers: bool
+) -> bool:
     """Whether an alternative is fixed, and gives the value. `is_chosen` says whether an output takes part in it."""
     if not isinstance(alternative, tuple):
         return type(alternative) is type(actual) and alternative == actual
@@ -118,7 +130,7 @@ def _gives(alternative: Alternative, actual: Any, given: Mapping[str, Any], is_c
             return True
     if not isinstance(actual, str):
         return False
-    ends, is_whole = _ends(alternative, actual, given, is_chosen=False, takes_numbers=not is_chosen)
+    ends, is_whole = _ends(alternative, actual, given, is_chosen=False, takes_numbers=takes_numbers)
     return is_whole and len(actual) in ends
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from albert_tools.engine.model.batched_calls import batched_calls
@@ -21,7 +20,7 @@ from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, Plann
 from albert_tools.engine.model.overlaps import feeds, is_before
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed
+from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed, takes_outputs
 from albert_tools.engine.policy.flow_rules import ARGUMENTS, READS, SEEN, FlowRule, seen_in
 from albert_tools.engine.policy.host_rules import host_of, lists_host
 from albert_tools.engine.policy.layers import Layer, written_at
@@ -296,8 +295,11 @@ class FlowJudge:
         if actual is None and name != ANY_NAME:
             return False
         values = [manifest.calls[i].arguments.get(name, Value()) for i in planned]
-        fixed = partial(is_host_fixed, is_listed=is_listed) if _is_host(flow, manifest) else is_fixed
-        return not any(fixed(value, actual, given) for value in values)
+        if _is_host(flow, manifest):
+            return not any(is_host_fixed(value, actual, given, is_listed) for value in values)
+        # It is not known which planned call this is. Of several, one with an output in its place could give any number.
+        takes_numbers = len(values) == 1 or not any(map(takes_outputs, values))
+        return not any(is_fixed(value, actual, given, takes_numbers) for value in values)
 
     def _decision(
         self, name: str, manifest: Manifest, flow: Flow, arguments: Mapping[str, Any] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import pytest
 
@@ -52,7 +52,19 @@ def reply() -> Literal["eve"]:
     return "eve"
 
 
-TOOLS = [page, send, balance, command, post, reply]
+class Entry(TypedDict):
+    """What a server lists."""
+
+    eve: str
+
+
+@primitive(effects=["read"], source="server")
+def entry() -> Entry:
+    """Ask a server, whose own schema lists the keys."""
+    return {"eve": "bob"}
+
+
+TOOLS = [page, send, balance, command, post, reply, entry]
 #: The hosts are listed, so that only the rules about flows ask.
 RULES: dict[str, Any] = {"tools": {"page": {"allowed_hosts": ["*"]}, "command": {"ordinary_commands": ["*"]}}}
 
@@ -238,11 +250,32 @@ def test_a_page_that_chooses_what_a_call_does_asks(make_bench: Any) -> None:
     )
 
 
-def test_what_a_server_says_is_no_constant_of_the_program(agent: Agent) -> None:
-    agent.bench.define('return tools.send(to=tools.reply(), text="hello")')
-    assert agent.call("t").error.message.startswith(
-        "to of send is 'eve', which can come from the output of reply (server,"
+@pytest.mark.parametrize("said", ["tools.reply()", "list(tools.entry())[0]", "min(tools.entry())"])
+def test_what_a_server_says_is_no_constant_of_the_program(agent: Agent, said: str) -> None:
+    agent.bench.define(f'return tools.send(to={said}, text="hello")')
+    assert agent.call("t").error.message.startswith("to of send is 'eve', which can come from the output of ")
+
+
+def test_a_page_chooses_no_number_of_another_call(agent: Agent) -> None:
+    agent.bench.define(
+        """
+    if len(q) > 3:
+        tools.send(to=f"room{len(q)}", text="hello")
+    tools.send(to="room" + tools.page(url="https://example.org/"), text="hello")
+""",
+        "t",
+        "q: str",
     )
+    SOURCES["https://example.org/"], before = "77", SOURCES["https://example.org/"]
+    try:
+        assert agent.call("t", q="q").error.message.startswith("to of send is 'room77'")
+    finally:
+        SOURCES["https://example.org/"] = before
+
+
+def test_an_example_asks_no_server(agent: Agent) -> None:
+    with pytest.raises(Failure, match="an example can't call entry for real"):
+        agent.bench.define("return tools.entry()", above='@example(arguments={}, result={"eve": "bob"})\n')
 
 
 def test_an_answer_about_a_batch_covers_the_same_items(make_bench: Any) -> None:
