@@ -28,6 +28,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.folders import within
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.git_folders import (
+    MAX_NAMING,
     Repositories,
     beginning,
     family,
@@ -238,9 +239,11 @@ async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
 
 
 def _linked_stores(objects: str) -> Iterator[str]:
-    """The folders elsewhere to which a git folder's objects are linked."""
+    """The folders elsewhere that have a git folder's objects, by a link or as a borrowed store."""
     if os.path.islink(objects):
         yield os.path.realpath(objects)
+    for line in beginning(f"{objects}/info/alternates", MAX_NAMING).splitlines():
+        yield os.path.realpath(os.path.join(objects, line))
     with suppress(OSError), os.scandir(objects) as entries:
         yield from (os.path.realpath(entry.path) for entry in entries if entry.is_symlink())
 

@@ -39,6 +39,9 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
     "BRANCH": (_TREES, "use other fields"),
     "TAG": (_TREES, "use other fields"),
 }
+#: Operations whose operands are names and commits, and options whose values are. About other objects, git's errors tell their ids.
+_OF_COMMITS = ("BRANCH", "CHECKOUT", "MERGE", "REBASE", "RESET", "TAG")
+_COMMIT_OPTIONS = "--(contains|merged|no-merged|points-at|fixup|onto|set-upstream-to)|-u"
 #: Two spellings of an option of COMMIT.
 _ALL = (("option", "-a"), ("option", "--all"))
 #: Operations that print files.
@@ -80,6 +83,11 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
         text = f"{before} {word}" if kind == "value" else word
         if kind in ("option", "value") and re.fullmatch(pattern, text, re.DOTALL):
             raise _refused(f"{operation} can't leave them out with {text[:100]!r}", instead)
+        option, _, value = (before, "", word) if kind == "value" else word.partition("=")
+        if kind == "operand" and operation in _OF_COMMITS:
+            _demand_commit(word)
+        elif kind != "path" and re.fullmatch(_COMMIT_OPTIONS, option):
+            _demand_commit(re.sub("^(amend|reword):", "", value))
         before = word
 
     def ending(files: Sequence[str]) -> list[str]:
@@ -227,6 +235,12 @@ def _commit(word: str, demand: Demand, only_commits: bool = True) -> str:
     suffix = _RANGE_SUFFIX.search(word)
     start = word[: suffix.start()] if suffix else word
     return f"{start}^{{commit}}{suffix[0] if suffix else ''}" if start else word
+
+
+def _demand_commit(word: str) -> None:
+    """Refuse a name of another object."""
+    if not word.startswith(":/") and (_outside_braces(word, ":") >= 0 or re.search(r"\^\{(?!/|commit\})", word)):
+        raise _refused(f"{word[:100]!r} is not a commit", "name a commit, or a file after '--'")
 
 
 def _outside_braces(word: str, what: str) -> int:

@@ -30,8 +30,8 @@ _OWN = frozenset(
 _MAX_SEARCHED = 500_000
 #: The most levels of folders that are searched. No project has so many, and with some more a command does not even begin.
 _MAX_DEPTH = 500
-#: The most bytes of a file that names a git folder.
-_MAX_NAMING = 4096
+#: The most bytes of a file that names git folders.
+MAX_NAMING = 4096
 
 
 class Repositories(NamedTuple):
@@ -53,6 +53,11 @@ def _has_objects(folder: str) -> bool:
     return os.path.lexists(f"{folder}/objects") and os.path.lexists(f"{folder}/refs")
 
 
+def _is_store(folder: str) -> bool:
+    """Whether a folder has objects alone, which repositories borrow."""
+    return os.path.isdir(f"{folder}/pack") and os.path.isdir(f"{folder}/info")
+
+
 def in_git_folder(path: str) -> bool:
     """Whether an absolute path leads into a git folder."""
     return next(_inner_parts(path), None) is not None
@@ -68,7 +73,7 @@ def _inner_parts(path: str) -> Iterator[list[str]]:
     parts = path.split("/")
     for n in range(1, len(parts) - 1):
         folder, inner = "/".join(parts[: n + 1]), parts[n + 1 :]
-        is_known = protected_folder(parts[n]) == GIT_FOLDER
+        is_known = protected_folder(parts[n]) == GIT_FOLDER or _is_store(folder)
         if is_known or ((_has_objects(folder) or is_git_folder(folder)) and not _in_working_tree(folder, inner)):
             yield inner
 
@@ -122,7 +127,7 @@ def git_folder_of(root: str, place: str) -> str | None:
         return place
     git = f"{place}/{GIT_FOLDER}"
     if os.path.isfile(git):
-        kind, space, text = beginning(git, _MAX_NAMING).partition(" ")
+        kind, space, text = beginning(git, MAX_NAMING).partition(" ")
         git = _named(place, text) if kind + space == "gitdir: " else ""
     real = os.path.realpath(git)
     return real if within(real, root) and os.path.isdir(real) else None
@@ -130,13 +135,13 @@ def git_folder_of(root: str, place: str) -> str | None:
 
 def family(root: str, folder: str) -> list[str]:
     """A git folder, and the main one that has its objects if it belongs to a further working tree."""
-    common = os.path.realpath(_named(folder, beginning(f"{folder}/commondir", _MAX_NAMING)))
+    common = os.path.realpath(_named(folder, beginning(f"{folder}/commondir", MAX_NAMING)))
     return [folder, common] if common != folder and within(common, root) else [folder]
 
 
 def _named(folder: str, text: str) -> str:
     """The path that the text of a file in a git folder names, exactly as git reads it; `folder` if that is not clear."""
-    clear = "\0" not in text and len(os.fsencode(text)) < _MAX_NAMING
+    clear = "\0" not in text and len(os.fsencode(text)) < MAX_NAMING
     return os.path.join(folder, text.rstrip("\r\n")) if clear else folder
 
 

@@ -187,6 +187,11 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("BRANCH", "-a", "--sort=raw"),
         ("BRANCH", "-a", "--sort=-committerdate"),
         ("BRANCH", "b", "HEAD:secrets/key"),
+        ("BRANCH", "b", "HEAD^{tree}"),
+        ("BRANCH", "--contains", "HEAD^{tree}"),
+        ("BRANCH", "--merged=HEAD^{tree}"),
+        ("TAG", "--contains=HEAD^{tree}"),
+        ("COMMIT", "--dry-run", "--fixup=amend:HEAD^{tree}"),
         ("LOG", "-p", ".git"),
     ]
 
@@ -940,6 +945,16 @@ def test_a_git_folder_is_known_by_its_structure(layouts: Governed) -> None:
     (work / "outer/HEAD").write_text("")
     packed = next((work / "outer/refs/bare.git/objects").rglob("*/*"))
     assert layouts.error("read_bytes", path=str(packed.relative_to(work))).rule == "git_own"
+
+
+def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
+    work, blob = layouts.work, hash_of(layouts.work / "main", "main:config/prod.yml")
+    shutil.copytree(work / "main/.git/objects", work / "pool")
+    (work / "borrower/.git/objects/info/alternates").write_text("../../../pool\n")
+    store = f"pool/{blob[:2]}/{blob[2:]}"
+    assert (work / store).exists()
+    assert "No such file" in layouts.value("bash", command=f"cat {store}; true")["output"]
+    assert layouts.error("read_bytes", {"path": store}).rule == "git_own"
 
 
 def test_files_of_a_repository_that_alone_is_allowed(govern: Callable[..., Governed]) -> None:
