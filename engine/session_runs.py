@@ -46,19 +46,23 @@ class SessionRuns(Struct, eq=False):
         if session is None:
             return await asyncio.to_thread(self.runs.list, limit)
         mine, sessions = self.access.session(session).id, self._sessions
-        return await asyncio.to_thread(self.runs.list, limit, lambda of: sessions.is_within(of or "", mine))
+        runs = await asyncio.to_thread(self.runs.list, limit, lambda of: sessions.is_within(of or "", mine))
+        return [run.outside() for run in runs]
 
     async def show_run(self, run: str, *, session: str | None = None) -> RunView:
-        """One run with its result, by its id or the first digits of the id. A session may read its own runs, and others by
-        ``read_records``.
+        """One run with its result, by its id or the first digits of the id. A session may read its own runs, see
+        `RunView.outside`, and others by ``read_records``.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; in a session also those of a call.
         """
-        show = partial(asyncio.to_thread, self.runs.show, run, with_result=True)
-        return await self.actions.perform(
-            READ, {"of": f"run {run}"}, session, show, lambda: self.runs.show(run).session
-        )
+        is_own = session is not None and self.access.is_own(session, lambda: self.runs.show(run).session)
+
+        async def show() -> RunView:
+            view = await asyncio.to_thread(self.runs.show, run, with_result=True)
+            return view.outside() if is_own else view
+
+        return await self.actions.perform(READ, {"of": f"run {run}"}, None if is_own else session, show)
 
     async def cancel_run(self, run: str, by: str, *, session: str | None = None) -> RunView:
         """Cancel a run, see `RunManager.cancel`. A session may cancel its own runs, and others by ``cancel_run``.

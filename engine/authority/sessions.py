@@ -223,9 +223,9 @@ class Sessions:
         """
         return self._active(self._line_of(token), workspace)
 
-    def client_of(self, token: str, workspace: str | None) -> str:
-        """The id of the outermost session around that of a token. Raises as `find`."""
-        line = self._line_of(token)
+    def client_of(self, token: str | None, workspace: str | None, session: str | None = None) -> str:
+        """The id of the outermost session around that of a token, or around `session`. Raises as `find`."""
+        line = self._line(session) if session is not None else self._line_of(token or "")
         self._active(line, workspace)
         return [s.id for s in line if not s.grant][-1]
 

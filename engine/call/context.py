@@ -170,15 +170,16 @@ class ServiceContext(Struct, frozen=True):
         """The sessions of the home."""
         return self.projections.sessions if self.projections is not None else None
 
-    def client_of(self, token: Any) -> str | None:
-        """Whose share of what few can use at once the token of a session uses: that of the outermost session around its own.
+    def client_of(self, token: Any, session: str | None = None) -> str | None:
+        """Whose share of what few can use at once a session uses: that of the outermost session around it. A request has the token
+        of the session; a resumed run has its id.
 
-        So sessions that a session opens add nothing to its share. None for the owner, and for a token that is not active.
+        So sessions that a session opens add nothing to its share. None for the owner, and for a session that is not active.
         """
-        if token is None or self.sessions is None:
+        if self.sessions is None or (token is None and session is None):
             return None
         try:
-            return self.sessions.client_of(token, self.root)
+            return self.sessions.client_of(token, self.root, session)
         except Failure:
             return None
 

@@ -143,7 +143,7 @@ async def _action(call: Call, run: Run, shown: str) -> Action:
         call.trail,
         place,
         call.rules.authority.reaching(run.workspace),
-        (call.mode, call.rules.governance.revision, call.decision.rule, *([shown] if shown else [])),
+        (call.mode, call.rules.governance.revision, *map(repr, call.asks), *([shown] if shown else [])),
     )
 
 

@@ -11,8 +11,9 @@ left. A primitive runs in the guarded workspace, which checks the rules again fo
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -49,7 +50,7 @@ from albert_tools.engine.model.limits import MOST_OF_RUN
 from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
-from albert_tools.engine.model.result import ToolInvocation, ToolResult, is_incomplete
+from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult, is_incomplete
 from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.model.telemetry import new_id, new_span, traceparent
 from albert_tools.engine.pipeline import observers
@@ -97,6 +98,7 @@ MAX_RUNS, MAX_RUNS_OF_SESSION = 32, 16
 MAX_EXAMPLES_AT_ONCE = 4
 #: The seconds of a request until the rules have judged it.
 _DEFAULT_SECONDS = MOST_OF_RUN.run_seconds
+_HASH = re.compile(r"(b3:)?[0-9a-f]{64}")
 #: The most questions about one call. A new question is needed if the call's objects change while a person decides.
 MAX_QUESTIONS = 3
 
@@ -210,7 +212,7 @@ class Pipeline:
             waits = action is None and stubs is None and queued is None
             await service.ledger.expect(hash((str(invocation.session), str(invocation.tool))))
             async with (
-                self._turns.of(service.client_of(invocation.session) if waits else None),
+                self._turns.of(service.client_of(invocation.session, resumed.session) if waits else None),
                 self._slots if waits else nullcontext(),
             ):
                 output = await self.call(call, run)
@@ -240,7 +242,8 @@ class Pipeline:
                 # After a fault, nothing is written any more.
                 run.entries.drop()
         if repeated is not None:
-            return replace(repeated, repeated=True, request_id=invocation.request_id)
+            shown = _told(repeated.effects, run)
+            return replace(repeated, repeated=True, request_id=invocation.request_id, effects=shown)
         return self._result(call, run, output, error, timestamp)
 
     async def replay(self, invocation: ToolInvocation, service: ServiceContext, resumed: Resumed) -> ToolResult:
@@ -340,7 +343,7 @@ class Pipeline:
             error=error,
             version=definition.version,
             request_id=invocation.request_id,
-            effects=tuple(run.effects),
+            effects=_told(run.effects, run),
             log="".join(run.printed),
             seconds=seconds,
             own_seconds=call.report.own_seconds,
@@ -362,6 +365,17 @@ class Pipeline:
             Failure: `unknown_tool`, `damaged`.
         """
         return argument_violations(self.lookup.look_up(name, version).definition, arguments)
+
+
+def _told(effects: Sequence[Effect], run: Run) -> tuple[Effect, ...]:
+    """The effects as the caller sees them. By the hash of a content, a session could read what a program has got from tools outside
+    of its lease."""
+    if run.session.id is None or run.target.version is None:
+        return tuple(effects)
+    return tuple(
+        Effect(e.kind, e.tool, {n: f for n, f in e.facts.items() if not (isinstance(f, str) and _HASH.fullmatch(f))})
+        for e in effects
+    )
 
 
 def _as_denial(error: Exception) -> Failure:

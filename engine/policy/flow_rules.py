@@ -32,7 +32,7 @@ SEEN = ("private", "outside")
 #: The kinds of arguments that a rule can name, each with the uses that primitives declare (`PlannedCall.uses`).
 ARGUMENTS: dict[str, frozenset[str]] = {
     "path": frozenset({"write", "delete"}),
-    "url": frozenset({"url"}),
+    "url": frozenset({"url", "provider"}),
     "command": frozenset({"shell", "program", "environment", "operation", "folder"}),
     "recipient": frozenset({"destination"}),
     "payload": frozenset({"payload"}),

@@ -209,7 +209,9 @@ class FlowJudge:
             if flow.rule.source.paths:
                 reads = flow.start in planned or not flow.readers.isdisjoint(planned)
                 if reads and (paths is None or any(map(self._patterns[flow.rule.place].match, paths))):
-                    decisions.append(self._decision("the program", manifest, flow, arguments))
+                    # Those of the program can choose where the output goes.
+                    both = {"call": arguments, "program": given}
+                    decisions.append(self._decision("the program", manifest, flow, both))
             elif not flow.starters.isdisjoint(planned):
                 # In the run of a batch, nobody knows where its items come from.
                 decisions.append(self._decision("the program", manifest, flow, arguments))

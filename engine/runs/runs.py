@@ -64,6 +64,16 @@ class RunView(Struct, frozen=True):
     questions: Mapping[str, Json] = field(default_factory=dict)
     result: Mapping[str, Json] = field(default_factory=dict)
 
+    def outside(self) -> RunView:
+        """The run as its session sees it: of its steps the places, tools, states and times, and the kinds of their effects. Its
+        lease need not cover the tools that the program calls."""
+        steps = [
+            {name: step[name] for name in ("step", "tool", "version", "state", "began", "at") if name in step}
+            | {"effects": [{name: e[name] for name in ("kind", "tool")} for e in step["effects"]]}
+            for step in self.steps
+        ]
+        return replace(self, steps=tuple(steps), questions={})
+
     @property
     def worker(self) -> str | None:
         """The worker that has executed the run last; None if no worker has."""

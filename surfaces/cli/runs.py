@@ -213,11 +213,12 @@ async def _patch(options: argparse.Namespace, console: Console) -> int:
 async def _replay(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.text.call_text import call
 
+    demand_person("a run is replayed")
     async with open_service(options) as service:
         began_in = workspace_of(run_of(service, options.id))
     version = options.version
     async with open_service(options, began_in) as service:
-        before = await service.show_run(options.id, session=token())
+        before = service.runs.show(options.id)
         run = before.id
         if version is not None:
             version = (await service.describe(before.tool, version)).definition.version

@@ -111,7 +111,6 @@ def test_no_command_tells_a_session_what_exists_outside_of_its_lease(albert: Alb
         ("run NAME --version abcd --queue default", ("launch", "fallen", "absent")),
         ("runs resume NAME", (run, "0123456789abcdef")),
         ("runs cancel NAME", (run, "0123456789abcdef")),
-        ("runs replay NAME --version abcd", (run, "0123456789abcdef")),
         ("approvals show NAME", (approval, "01234567")),
     ):
         told = [albert(*words.replace("NAME", name).split(), env=leased) for name in names]
@@ -171,7 +170,7 @@ def test_commands_in_a_session_act_for_the_session(albert: Albert) -> None:
         (("runs", "show", run), "lease.tools"),
         (("runs", "cancel", run), "lease.tools"),
         (("runs", "resume", run), "lease.tools"),
-        (("runs", "replay", run), "lease.tools"),
+        (("runs", "replay", run), "session.person"),
         (("runs", "sweep"), "session.person"),
         (("policy", "test", "expected.yaml"), "session.person"),
         (("session", "revoke", other), "lease.tools"),

@@ -168,6 +168,16 @@ def test_an_answer_for_the_session_covers_the_same_recipient(agent: Agent) -> No
     assert DONE == [("ada", "two")]
 
 
+def test_an_answer_to_one_reason_is_none_to_another(make_bench: Any) -> None:
+    asking = {"send": {"requires_approval_in_modes": ["NORMAL"]}}
+    agent = Agent(make_bench(primitives=TOOLS, governance={"tools": {**RULES["tools"], **asking}}))
+    agent.call("read_file", path=".env")
+    error = agent.call("send", to="ada", text="one").error
+    agent.call("page", url="https://example.org/")
+    agent.bench.service.within(lambda s: s.approvals.answer(error.details["approval"], "once", "owner"))
+    assert "this session has read .env and content" in agent.call("send", to="ada", text="one").error.message
+
+
 def test_content_from_outside_asks_before_a_recipient_is_chosen(agent: Agent) -> None:
     agent.call("page", url="https://example.org/")
     assert agent.asked() == "this session has read content of example.org, and send can pass it on"
@@ -390,6 +400,17 @@ class TestAProgram:
         error = agent.call("t", url="https://first.test/1").error
         assert ["https://first.test/1", *([] if asks else ["https://next.example.org/2"])] == DONE
         assert (error.rule if error else None) == ("shipped.ask_flow.0" if asks else None)
+
+    def test_an_answer_about_a_file_covers_the_same_recipient_only(self, make_bench: Any) -> None:
+        asked = {"ask_flow": [{"from": {"paths": ["data/"]}, "to": {"tools": ["send"]}}]}
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | asked))
+        (agent.bench.work / "data").mkdir()
+        (agent.bench.work / "data" / "a").write_text("a")
+        agent.bench.define("tools.send(to=to, text=tools.read_file(path='data/a'))", parameters="to: str")
+        error = agent.call("t", to="ada").error
+        agent.bench.service.within(lambda s: s.approvals.answer(error.details["approval"], "always", "owner"))
+        assert agent.call("t", to="ada").ok
+        assert agent.call("t", to="eve").error.code == "suspended"
 
     def test_an_answer_covers_the_same_value_only(self, agent: Agent) -> None:
         agent.bench.define("tools.send(to=tools.page(url=url), text='hello')", parameters="url: str")

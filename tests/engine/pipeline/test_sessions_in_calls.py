@@ -106,6 +106,25 @@ def test_a_lease_covers_the_calls_of_a_composite_that_it_names(make: Any) -> Non
     assert bench.service.invoke("other", session=opened(bench, tools=["other", "rest"])[1]).ok
 
 
+def test_a_lent_composite_gives_only_its_result(make: Any) -> None:
+    bench = make()
+    (bench.work / "salaries.csv").write_text("Ann 17000")
+    bench.define('return tools.read_bytes(path="salaries.csv")["size_bytes"]', "total")
+    token = opened(bench, tools=["total", "read_result"])[1]
+    result = bench.service.invoke("total", session=token)
+    assert result.output == 9
+    assert [e.as_dict() for e in result.effects] == [
+        {"kind": "read", "tool": "read_bytes", "path": "salaries.csv", "size_bytes": 9}
+    ]
+    handle = bench.service.invoke("total").effects[0].facts["handle"]
+    (step,) = bench.service.show_run(result.run_id, session=token).steps
+    assert {*step} == {"step", "tool", "version", "state", "began", "at", "effects"}
+    assert step["effects"] == [{"kind": "read", "tool": "read_bytes"}]
+    (listed,) = bench.service.list_runs(session=token)
+    assert [*listed.steps] == [step]
+    assert handle in str(bench.service.show_run(result.run_id).steps)
+
+
 def test_a_lease_covers_the_version_that_the_composite_had(make: Any) -> None:
     bench = make()
     _, early = opened(bench, tools=["deploy", "around"])
