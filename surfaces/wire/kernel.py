@@ -43,7 +43,7 @@ _SLICE, _CONTENT = 8 * MiB, MAX_CONTENT + MAX_MESSAGE
 MAX_IN_FLIGHT = 4 * MAX_MESSAGE
 #: Requests that are served at the same time, and those of one client; a further one gets RESOURCE_EXHAUSTED.
 MAX_REQUESTS, MAX_OF_CLIENT = 256, 64
-#: Bytes of a message for which a request without metadata needs no room.
+#: Bytes of the largest message without a session in the metadata, and of a response that needs no room.
 _SMALL = 1 * MiB
 #: Bytes of the largest request that is not a `file_write`: 1,000 entries of 32 KiB, and a command of 1 MiB.
 MAX_OF_LISTS = 33 * MiB
@@ -68,27 +68,38 @@ class Kernel:
     def handler(self) -> grpc.GenericRpcHandler:
         """The methods for a server. All are streams of raw bytes here."""
         methods = {
-            "Invoke": grpc.stream_unary_rpc_method_handler(self.invoke),
+            "Invoke": grpc.stream_stream_rpc_method_handler(self.invoke),
             "PutContent": grpc.stream_unary_rpc_method_handler(self.put_content),
             "GetContent": grpc.stream_stream_rpc_method_handler(self.get_content),
         }
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 
-    async def invoke(self, _: Any, context: Any) -> bytes:
-        """Make the call of one request. Ends the call if the client cancels, or its deadline has passed."""
+    async def invoke(self, _: Any, context: Any) -> None:
+        """Make the call of one request, and write the response. Ends the call if the client cancels, or its deadline has passed.
+
+        A client that doesn't take its response keeps the place and the room.
+        """
         client = self._service.client_of(_metadata(context, "session-token"))
         marks = {"trace": _metadata(context, "traceparent"), "turn": _metadata(context, "turn")}
         try:
             async with AsyncExitStack() as stack:
-                if client is not None:
-                    stack.enter_context(self._places.enter(client))
-                    reserved = await stack.enter_async_context(self._room.reserve(client, MAX_MESSAGE))
-                    raw = await receive(context)
-                    reserved.shrink(len(raw))
-                    request = self._request(raw)
+                if client is None:
+                    read = await self._request_of_stranger(context, stack)
+                    if read is None:
+                        return
+                    request, client = read
+                    response = await self._answer(request, marks)
                 else:
-                    request = await self._request_of_stranger(context, stack)
-                response = request if isinstance(request, pb.ToolResponse) else await self._answer(request, marks)
+                    stack.enter_context(self._places.enter(client))
+                    async with self._room.reserve(client, MAX_MESSAGE) as reserved:
+                        raw = await receive(context)
+                        reserved.shrink(len(raw))
+                        named = self._request(raw)
+                        response = named if isinstance(named, pb.ToolResponse) else await self._answer(named, marks)
+                data = _serialized(response)
+                if len(data) > _SMALL:
+                    await stack.enter_async_context(self._room.reserve(client, len(data)))
+                await context.write(data)
         except TimeoutError:
             message = (
                 "the request was sent too slowly; name the session in the metadata session-token to have more time"
@@ -96,27 +107,29 @@ class Kernel:
             await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, message)
         except Failure as failure:
             await _abort(context, failure)
-        return bytes(response.SerializeToString(deterministic=True))
 
-    async def _request_of_stranger(self, context: Any, stack: AsyncExitStack) -> pb.ToolRequest | pb.ToolResponse:
-        """The request of a client whose session is known only when the request was read; or why it is refused.
+    async def _request_of_stranger(self, context: Any, stack: AsyncExitStack) -> tuple[pb.ToolRequest, str] | None:
+        """The request of a client whose session is known only when the request was read, and the client; None if it was refused.
 
-        From then on, it uses the share of its session.
+        From then on, it uses a place of its session.
 
         Raises:
             TimeoutError: The client is too slow.
-            Failure: `rate_limited`.
+            Failure: `rate_limited`, `too_large`.
         """
         async with self._strangers[context.peer().startswith("unix:")].stay():
             raw = await receive(context)
+            if len(raw) > _SMALL:
+                # To parse it takes long, and others wait.
+                problem = f"without the metadata session-token, a message has at most {_SMALL:,} bytes"
+                raise Failure("too_large", problem)
             request = self._request(raw)
             client = None if isinstance(request, pb.ToolResponse) else self._service.client_of(request.session_token)
             if client is None:
-                return request
+                await context.write(_serialized(request))
+                return None
             stack.enter_context(self._places.enter(client))
-            if len(raw) > _SMALL:
-                await stack.enter_async_context(self._room.reserve(client, len(raw)))
-        return request
+        return request, client
 
     def _request(self, raw: bytes) -> pb.ToolRequest | pb.ToolResponse:
         """The request that the bytes are; or the response that they are not a valid one, or that its session is not active."""
@@ -250,6 +263,10 @@ def _parsed_request(raw: bytes) -> pb.ToolRequest:
     return request
 
 
+def _serialized(response: pb.ToolResponse) -> bytes:
+    return bytes(response.SerializeToString(deterministic=True))
+
+
 def _no_dedupe_key(request_id: str, tool: str, name: str) -> pb.ToolResponse:
     message = f"{name} keeps no result for a dedupe key; leave the key out"
     violation = pb.ValidationError(field="dedupe_key", rule="unsupported", message=message)
@@ -288,7 +305,7 @@ async def _abort(context: Any, failure: Failure) -> None:
         status = grpc.StatusCode.NOT_FOUND
     elif failure.code == "timeout":
         status = grpc.StatusCode.DEADLINE_EXCEEDED
-    elif failure.code in ("rate_limited", "budget_exceeded"):
+    elif failure.code in ("rate_limited", "budget_exceeded", "too_large"):
         status = grpc.StatusCode.RESOURCE_EXHAUSTED
     elif OUTCOMES[failure.code] == "denied":
         status = grpc.StatusCode.PERMISSION_DENIED

@@ -18,8 +18,6 @@ from albert_tools.store.private_folder import make_private
 from albert_tools.surfaces.wire.kernel import SERVICE, Kernel
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE, BoundedReads
 
-#: Requests that gRPC accepts at the same time. Ours and those of strangers have their own, smaller bounds.
-MAX_RPCS = 2048
 #: Seconds that requests may take after the server was told to stop.
 GRACE = 5.0
 #: Bytes of the path of a Unix socket.
@@ -63,11 +61,8 @@ async def serving(
         raise Failure("not_found", "this service has no content store, so the wire protocol can't be served")
     path = Path(os.path.abspath(socket if socket is not None else service.home.local.state / "wire" / "albert.sock"))
     with _own(path):
-        server = grpc.aio.server(
-            interceptors=[BoundedReads(SERVICE)],
-            options=_OPTIONS,
-            maximum_concurrent_rpcs=MAX_RPCS,
-        )
+        # There is no bound of requests for both addresses: a client that takes no answers could use it up.
+        server = grpc.aio.server(interceptors=[BoundedReads(SERVICE)], options=_OPTIONS)
         server.add_generic_rpc_handlers((Kernel(service).handler(),))
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)

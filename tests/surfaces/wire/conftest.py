@@ -29,6 +29,10 @@ PATIENCE = 60.0
 _UNLIMITED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
 
 
+#: Bytes of the largest message without a session in the metadata.
+LARGE = 1 << 20
+
+
 class Wire:
     """A home, a workspace, a server in a thread, and a client with the token of a session."""
 
@@ -73,8 +77,9 @@ class Wire:
         return grpc.insecure_channel(address, options=_UNLIMITED)
 
     def invoke(self, raw: bytes) -> bytes:
-        """Send the bytes of one request and return those of the response."""
-        return bytes(self.channel.unary_unary(f"/{SERVICE}/Invoke")(raw, timeout=PATIENCE))
+        """Send the bytes of one request and return those of the response. A large request names its session in the metadata."""
+        metadata = (("session-token", self.token),) if len(raw) > LARGE else ()
+        return bytes(self.channel.unary_unary(f"/{SERVICE}/Invoke")(raw, metadata=metadata, timeout=PATIENCE))
 
     def send(self, raw: bytes) -> pb.ToolResponse:
         """Send the bytes of one request and parse the response."""

@@ -221,6 +221,48 @@ def test_one_token_has_a_share_of_the_requests(wires: Callable[..., Wire], withi
         channel.close()
 
 
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
+
+
+def unread(w: Wire, request: pb.ToolRequest, streams: int) -> socket.socket:
+    """Send a request in several streams of HTTP/2, on a connection that has no window for responses."""
+    fields = {
+        ":method": "POST", ":scheme": "http", ":path": f"/{SERVICE}/Invoke", ":authority": "localhost",
+        "content-type": "application/grpc", "te": "trailers", "session-token": w.token,
+    }  # fmt: skip
+    head = b"".join(b"\0" + bytes((len(n),)) + n.encode() + bytes((len(v),)) + v.encode() for n, v in fields.items())
+    raw = request.SerializeToString()
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(w.addresses[0].removeprefix("unix:"))
+    client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"\0\4" + bytes(4)))
+    for stream in range(1, 2 * streams, 2):
+        client.sendall(frame(1, 4, stream, head) + frame(0, 1, stream, b"\0" + len(raw).to_bytes(4, "big") + raw))
+    return client
+
+
+def test_responses_that_nobody_takes_keep_their_places(
+    wires: Callable[..., Wire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "MAX_OF_CLIENT", 2)
+    w = wires()
+    (w.work / "a.txt").write_text("x")
+    read = pb.ToolRequest(request_id="r", session_token=w.token, file_read=pb.FileRead(path="a.txt"))
+    served(w)
+    with unread(w, read, streams=2):
+        wait_until(lambda: len([e for e in w.entries("call") if "read" in e.data["tool"]]) == 2)
+        assert status(lambda: w.send(read.SerializeToString())) == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert w.ok(session_token=w.session(), file_read=pb.FileRead(path="a.txt"))
+    # The end of the connection frees them.
+    wait_until(lambda: w.within(lambda: not [task for task in asyncio.all_tasks() if "invoke" in str(task)]))
+    served(w)
+
+
+def test_a_large_message_names_its_session_first(wire: Wire) -> None:
+    invoke = wire.channel.unary_unary(f"/{SERVICE}/Invoke")
+    assert status(lambda: invoke(bytes(2 * MIB), timeout=PATIENCE)) == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
 def test_sessions_within_a_session_share_its_room_for_contents(wire: Wire) -> None:
     over = threading.Event()
 
