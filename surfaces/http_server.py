@@ -75,6 +75,9 @@ async def serve(
         log_level="warning",
         access_log=False,
         limit_concurrency=connections + MAX_STRANGERS,
+        # asyncio accepts this many connections before it reads from any. Among more strangers, one that has sent its request
+        # would be closed as the oldest.
+        backlog=MAX_STRANGERS // 2,
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )
@@ -86,38 +89,47 @@ class _Shares:
 
     def __init__(self, client_of: ClientOf) -> None:
         self._client_of = client_of
-        #: The client of each connection; None for strangers, of which the oldest is first.
-        self._clients: dict[_Protocol, str | None] = {}
+        #: The connections that belong to no client, the oldest first, and the clients of the others.
+        self._strangers: dict[_Protocol, None] = {}
+        self._clients: dict[_Protocol, str] = {}
         self._known = Counter[str]()
 
     def enter(self, connection: _Protocol) -> None:
         """A new connection is a stranger."""
-        self._clients[connection] = None
-        strangers = [each for each, client in self._clients.items() if client is None]
-        if len(strangers) > MAX_STRANGERS:
+        self._strangers[connection] = None
+        if len(self._strangers) > MAX_STRANGERS:
+            oldest = next(iter(self._strangers))
             # `abort` reports the loss only later.
-            self.leave(strangers[0])
-            strangers[0].transport.abort()
+            self.leave(oldest)
+            oldest.transport.abort()
 
     def show(self, connection: _Protocol, scope: Scope) -> bool:
         """The connection has a request. Returns whether its client has room for the connection."""
         client = self._client_of(scope)
-        if connection not in self._clients or self._clients[connection] == client:
+        if self.is_left(connection) or self._clients.get(connection) == client:
             return True
-        if client is not None and self._known[client] >= MAX_OF_CLIENT:
+        if client is None:
+            self.leave(connection)
+            self._strangers[connection] = None
+            return True
+        if self._known[client] >= MAX_OF_CLIENT:
             return False
         self.leave(connection)
         self._clients[connection] = client
-        if client is not None:
-            self._known[client] += 1
+        self._known[client] += 1
         return True
+
+    def is_left(self, connection: _Protocol) -> bool:
+        """Whether the connection has ended."""
+        return connection not in self._strangers and connection not in self._clients
 
     def is_stranger(self, connection: _Protocol) -> bool:
         """Whether the connection belongs to no client."""
-        return self._clients.get(connection) is None
+        return connection not in self._clients
 
     def leave(self, connection: _Protocol) -> None:
         """The connection has ended. Calling this again does nothing."""
+        self._strangers.pop(connection, None)
         client = self._clients.pop(connection, None)
         if client is not None:
             self._known[client] -= 1
@@ -133,6 +145,8 @@ class _Protocol(H11Protocol):
         self._shares = shares
         self._admit = admit
         self._has_room = True
+        #: The bytes that the client had not taken when this was looked at last.
+        self._unsent = 0
         self.app = cast(Any, self._handle)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -166,8 +180,13 @@ class _Protocol(H11Protocol):
         self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.cycle)
 
     def _close_if_idle(self, last: object) -> None:
-        """Close a stranger, and a connection that has had no other request since the last one, if that was answered."""
+        """Close a stranger, a connection that has had no other request since the last one, if that was answered, and one whose
+        client takes nothing of an answer."""
         if self.transport.is_closing():
+            return
+        before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
+        if self._unsent and self._unsent == before:
+            self.transport.abort()
             return
         idle = self.cycle is last and (self.cycle is None or self.cycle.response_complete)
         if idle or self._shares.is_stranger(self):

@@ -259,7 +259,11 @@ async def _executed(
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
         reads=reads,
     )
-    return await result_of(context, ran)
+    result = await result_of(context, ran)
+    if operation == "COMMIT" and prepared.limited_in and ran.code == 1:
+        # Git lists the files that it has not committed, also the forbidden ones.
+        result |= {"output": "nothing was committed; STATUS shows what is staged\n", "truncated": False, "handle": None}
+    return result
 
 
 @primitive(

@@ -31,7 +31,7 @@ _TREES = rf"--sort=.*(tree|raw).*|--(pretty|format)=(.*(%[-+ ]?[tT]|tree|raw).*|
 #: what to do without them.
 _UNLIMITED: dict[str, tuple[str, str]] = {
     "STATUS": ("-v", 'use ("DIFF", ["--cached"])'),
-    "COMMIT": ("-v|--verbose", 'use ("DIFF", ["--cached"])'),
+    "COMMIT": ("-v|--verbose|--dry-run|--short|--porcelain", 'use STATUS, or ("DIFF", ["--cached"])'),
     "LOG": (rf"--follow|{_TREES}", "name the file's earlier paths too, or use other fields"),
     "SHOW": (_TREES, "use other fields"),
     "CHECKOUT": ("-m|--merge|-f|--force", 'commit or STASH first, or use ("CHECKOUT", ["--", "."])'),
@@ -39,9 +39,12 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
     "BRANCH": (_TREES, "use other fields"),
     "TAG": (_TREES, "use other fields"),
 }
-#: Operations whose operands are names and commits, and options whose values are. About other objects, git's errors tell their ids.
+#: Operations whose operands are names and commits, and options whose values are commits. Git's errors tell the ids of others.
 _OF_COMMITS = ("BRANCH", "CHECKOUT", "MERGE", "REBASE", "RESET", "TAG")
-_COMMIT_OPTIONS = "--(contains|merged|no-merged|points-at|fixup|onto|set-upstream-to)|-u"
+_COMMIT_OPTION = re.compile("(--(?:contains|merged|no-merged|points-at|fixup)=(?:amend:|reword:)?)(.+)", re.DOTALL)
+#: Options of BRANCH and TAG after which the next operand is a commit, and those with which the second one is a name.
+_BEFORE_COMMIT = frozenset("--contains --merged".split())
+_OF_NAMES = frozenset("-d -D --delete -m -M --move -c -C --copy -l --list".split())
 #: Two spellings of an option of COMMIT.
 _ALL = (("option", "-a"), ("option", "--all"))
 #: Operations that print files.
@@ -83,12 +86,10 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
         text = f"{before} {word}" if kind == "value" else word
         if kind in ("option", "value") and re.fullmatch(pattern, text, re.DOTALL):
             raise _refused(f"{operation} can't leave them out with {text[:100]!r}", instead)
-        option, _, value = (before, "", word) if kind == "value" else word.partition("=")
         if kind == "operand" and operation in _OF_COMMITS:
             _demand_commit(word)
-        elif kind != "path" and re.fullmatch(_COMMIT_OPTIONS, option):
-            _demand_commit(re.sub("^(amend|reword):", "", value))
         before = word
+    options = [_with_commit(word, demand) for word in options]
 
     def ending(files: Sequence[str]) -> list[str]:
         for path in files:
@@ -133,8 +134,14 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
     if operation == "STASH":
         is_named = bool(arguments) and arguments[0] in WORDS["STASH"]
         return _stash(operands.pop(0) if is_named else "push", options, operands, paths, ending)
-    if operation == "TAG" and len(files) == 2 and {"-d", "--delete", "-l", "--list"}.isdisjoint(options):
-        return [*options, "--", files[0], _commit(files[1], demand)]
+    if operation in ("BRANCH", "TAG"):
+        if not _BEFORE_COMMIT.isdisjoint(options) and operands:
+            return [*options, _commit(operands[0], demand), *operands[1:], *paths]
+        if len(files) == 2 and _OF_NAMES.isdisjoint(options):
+            if not {"-t", "--track"}.isdisjoint(options):
+                raise _refused("BRANCH --track takes no commit", "make the branch, then use --set-upstream-to")
+            return [*options, "--", files[0], _commit(files[1], demand)]
+        return [*options, *operands, *(["--", *paths] if paths else [])]
     if operation in _FORWARD:
         needed, harmless, instead = _FORWARD[operation]
         given = set(options)
@@ -235,6 +242,12 @@ def _commit(word: str, demand: Demand, only_commits: bool = True) -> str:
     suffix = _RANGE_SUFFIX.search(word)
     start = word[: suffix.start()] if suffix else word
     return f"{start}^{{commit}}{suffix[0] if suffix else ''}" if start else word
+
+
+def _with_commit(option: str, demand: Demand) -> str:
+    """An option whose value is a commit, limited to commits."""
+    named = _COMMIT_OPTION.fullmatch(option)
+    return f"{named[1]}{_commit(named[2], demand)}" if named else option
 
 
 def _demand_commit(word: str) -> None:

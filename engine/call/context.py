@@ -15,6 +15,7 @@ from albert_tools.engine.call.errors import notify
 from albert_tools.engine.call.provenance import Provenance
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.resource_pool import ResourcePool
+from albert_tools.engine.call.seen import note_shown
 from albert_tools.engine.call.target import UNKNOWN, Lookup, Target
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
@@ -383,8 +384,11 @@ class CallReport(RunReport):
     #: The text that the call and its nested calls have printed, for the journal.
     printed: list[str] = field(default_factory=list)
     retried: int = 0
-    #: A file with private data that the call has read.
+    #: A file with private data that the call has read, and a URL for which it has asked besides those of its arguments.
     private_path: str | None = None
+    asked: str | None = None
+    #: What its session has seen by the lines that were shown while it ran; see `seen`.
+    shown: dict[str, Json] = field(default_factory=dict)
     #: When the execution began, in seconds since 1970; 0 for a call that was refused.
     began: float = 0.0
     #: The entry with the decision.
@@ -519,10 +523,18 @@ class PrimitiveContext(Struct):
 
         def say(text: str) -> None:
             # Nothing leaves the service before its entry.
+            self.note_read()
+            note_shown(self._call, run)
             run.entries.flush()
             notify(run.log, self._call.target.definition.name, text)
 
         return say
+
+    def note_read(self) -> None:
+        """Note what the call has read so far, for `seen`."""
+        report, judge = self._call.report, self.workspace.judge
+        report.private_path = judge.private_path or report.private_path
+        report.asked = self.network.asked if self.network is not None else None
 
     def effect(self, kind: str, **facts: Any) -> None:
         effect = Effect(kind, self._call.target.definition.name, facts)

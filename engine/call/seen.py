@@ -36,11 +36,11 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     source = primitive.definition.declared.source
     kinds = seen_in(primitive.definition.effects, source)
     # A command that has asked for anything over the network can print it, or have put it into a file.
-    asked = [each.facts.get("url") for each in call.report.effects if each.kind == "network" and source == "command"]
+    asked = call.report.asked if source == "command" else None
     examples: dict[str, Json] = {}
     if "outside" in kinds or asked:
         # An error can have the words of a server, too.
-        hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), *asked))
+        hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), asked))
         examples["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
     # An error can have the words of a file, unless there is no file.
     is_read = not is_failure or outcome.code != "not_found"
@@ -48,6 +48,14 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     if private is not None or ("private" in kinds and not is_failure):
         examples["private"] = private or f"the output of {call.name}"
     return {kind: redacted_text(example, _MAX_EXAMPLE) for kind, example in examples.items()}
+
+
+def note_shown(call: Call, run: Run) -> None:
+    """Push ``shown`` before a line of a call is shown while it runs, if its session sees anything new by it."""
+    saw = seen_by_session(call, run, None)
+    if saw.keys() > call.report.shown.keys():
+        call.report.shown = saw
+        run.entries.push("shown", {"call": call.id, "session": run.session.id, "saw": saw})
 
 
 def is_approved(run: Run) -> bool:

@@ -179,7 +179,7 @@ async def _with_context(
         return await call_primitive(primitive, arguments, context)
     finally:
         guarded.judge.end()
-        call.report.private_path = guarded.judge.private_path or call.report.private_path
+        context.note_read()
         used = spent_by(call.report.effects)
         used["bytes_written"] = max(guarded.judge.bytes_written, used.get("bytes_written", 0))
         run.session.spend(**used)

@@ -23,7 +23,7 @@ from albert_tools.engine.policy.rules import Policy
 class Outgoing:
     """The network rules for one call of one tool. `urls` are the URLs in its arguments, each with its method."""
 
-    __slots__ = ("_definition", "_policy", "_secrets", "_urls", "named")
+    __slots__ = ("_definition", "_policy", "_secrets", "_urls", "asked", "named")
 
     def __init__(
         self,
@@ -38,6 +38,8 @@ class Outgoing:
         self._secrets = secrets
         #: Non-public addresses that the owner's rules permit.
         self.named: tuple[Network, ...] = policy.named_addresses(definition)
+        #: The first URL that the rules have permitted.
+        self.asked: str | None = None
 
     def demand(self, url: str, method: str, *, by_owner: bool = False) -> None:
         """Require that the rules permit another URL. `by_owner`: the owner's configuration contains the URL, which permits its
@@ -48,10 +50,13 @@ class Outgoing:
         """
         objections = self._policy.touches(self._definition, [Resource("url", url, method)])
         decision = strictest(objections) if objections else None
-        if decision is None or (decision.verdict == "ask" and (by_owner or decision.subject in self._asked())):
-            return
-        if by_owner and decision.rule == UNREACHABLE:
-            # The owner's configuration also permits the address (`named_by`).
+        # The owner's configuration also permits the address (`named_by`).
+        is_named = by_owner and decision is not None and decision.rule == UNREACHABLE
+        is_answered = decision is None or (
+            decision.verdict == "ask" and (by_owner or decision.subject in self._asked())
+        )
+        if decision is None or is_named or is_answered:
+            self.asked = self.asked or url
             return
         failure = decision.failure(self._definition.name)
         if decision.verdict == "ask":

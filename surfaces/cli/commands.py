@@ -143,6 +143,7 @@ COMMANDS: dict[str, Command] = {
     "review": Command(
         "review the versions that wait for you, one after the other; or show one in full, and decide about it",
         value("name", "NAME[@VERSION]", "a saved tool; default: the queue", "saved", nargs="?"),
+        value("--page", "N", "show page N of the queue, of 50 each; default: 1", type=COUNT, default=1),
         flag("--approve", "approve the version: it may do what its manifest says"),
         value("--reject", "WHY", "refuse the version; its author reads the reason"),
         value("--send-back", "WHY", "ask its author for changes"),

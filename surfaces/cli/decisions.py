@@ -99,11 +99,18 @@ def judged(
     if definition.manifest is not None:
         of_version = flows.judge_version(definition.name, definition.manifest, definition.version)
         decisions += [flow for flow in of_version if flow.verdict == "deny"]
-    return decisions if session is None else [*decisions, *_of_session(authority, definition, given, session)]
+    if session is None:
+        return decisions
+    is_approved = definition.kind != "primitive" and service.reviews.state(definition.name, definition.version).approved
+    return [*decisions, *_of_session(authority, definition, given, session, is_approved)]
 
 
 def _of_session(
-    authority: Authority, definition: ToolDefinition, arguments: Mapping[str, Any], session: AssumedSession
+    authority: Authority,
+    definition: ToolDefinition,
+    arguments: Mapping[str, Any],
+    session: AssumedSession,
+    is_approved: bool,
 ) -> list[Decision]:
     """What the lease of a session, and what it has seen, decide about a call."""
     from albert_tools.engine.authority.sessions import Lease
@@ -117,5 +124,5 @@ def _of_session(
         uses = definition.declared.uses
         return decisions + flows.judge_session(definition.name, definition.effects, uses, arguments, lambda: seen)
     if definition.manifest is not None:
-        decisions += flows.judge_request(definition.name, definition.manifest, False, seen)
+        decisions += flows.judge_request(definition.name, definition.manifest, is_approved, seen)
     return decisions

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from albert_tools.engine.review.version_review import VersionReview
     from albert_tools.service import ToolService
 
-#: The most versions of the queue, and the most replayed runs, that are printed.
-MAX_LISTED, MAX_REPLAYS = 50, 10
+#: The most replayed runs that are printed.
+MAX_REPLAYS = 10
 #: The most lines of the call graph that are printed.
 MAX_ROWS = 40
 #: The most lines of a source that is printed. A longer one would push the manifest off the screen.
@@ -138,15 +138,23 @@ def _decided(review: VersionReview, state: VersionState, console: Console) -> No
 
 
 def _queue(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    waiting = service.reviews.queue()
+    from albert_tools.engine.authority.approvals import PAGE
+    from albert_tools.engine.authority.reviews import VersionState
+    from albert_tools.engine.authority.waiting import waiting
+
+    versions = [w.item for w in waiting(service.approvals, service.reviews) if isinstance(w.item, VersionState)]
+    pages = max(1, -(-len(versions) // PAGE))
+    if options.page > pages:
+        raise Usage(f"there is no page {options.page}", f"the last page is {pages}")
     # The store's list does not have the author and the manifest.
-    listed = [(service.reviews.of(v), v) for v in (service.store.load(w.tool, w.version) for w in waiting[:MAX_LISTED])]
+    loaded = [service.store.load(w.tool, w.version) for w in versions[(options.page - 1) * PAGE :][:PAGE]]
+    listed = [(service.reviews.of(v), v) for v in loaded]
     if console.json:
         queue = [
             {"name": s.tool, "version": s.version, "by": s.by, "since": s.time, "sentence": sentence(v.definition)}
             for s, v in listed
         ]
-        console.document({"ok": True, "queue": queue, "waiting": len(waiting)})
+        console.document({"ok": True, "queue": queue, "page": options.page, "pages": pages, "waiting": len(versions)})
         return 0
     now = time.time()
     for state, version in listed:
@@ -155,9 +163,10 @@ def _queue(service: ToolService, options: argparse.Namespace, console: Console) 
         console.say(f"{head}  {console.paint(_age(state, author, now), 'dim')}", 4)
         effects = version.definition.effects
         console.say(f"    {sentence(version.definition)}  [{effects_text(effects, console) or 'no effects'}]", 4)
-    if len(waiting) > len(listed):
-        console.say(f"… and {len(waiting) - len(listed):,} more")
-    if waiting:
+    if pages > 1:
+        more = command_line(options.home, "review", "--page", str(options.page + 1 if options.page < pages else 1))
+        console.note(f"page {options.page} of {pages}, {len(versions):,} in all; `{more}` shows another")
+    if versions:
         console.note(f"`{command_line(options.home, 'review')} NAME` shows one in full")
     else:
         console.note("no version waits for a review")

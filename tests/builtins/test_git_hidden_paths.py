@@ -119,6 +119,8 @@ def hash_of(root: Path, name: str) -> str:
 def readings(root: Path) -> list[tuple[Any, ...]]:
     """Attempts to read a forbidden file: an operation, its arguments, and perhaps the working directory."""
     blob, tree = hash_of(root, "HEAD:secrets/key"), hash_of(root, "HEAD:secrets")
+    # A few digits are enough.
+    top = hash_of(root, "HEAD^{tree}")[:5]
     return [
         ("SHOW", "HEAD:secrets/key"),
         ("SHOW", "HEAD:secrets"),
@@ -188,10 +190,19 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("BRANCH", "-a", "--sort=-committerdate"),
         ("BRANCH", "b", "HEAD:secrets/key"),
         ("BRANCH", "b", "HEAD^{tree}"),
+        ("BRANCH", "b", top),
+        ("BRANCH", f"--contains={top}"),
+        ("BRANCH", "--merged", top),
+        ("BRANCH", "--contains", top),
+        ("TAG", f"--merged={top}"),
+        ("COMMIT", f"--fixup={top}"),
         ("BRANCH", "--contains", "HEAD^{tree}"),
         ("BRANCH", "--merged=HEAD^{tree}"),
         ("TAG", "--contains=HEAD^{tree}"),
-        ("COMMIT", "--dry-run", "--fixup=amend:HEAD^{tree}"),
+        ("COMMIT", "--fixup=amend:HEAD^{tree}"),
+        ("COMMIT", "--dry-run"),
+        ("COMMIT", "-m", "x"),
+        ("COMMIT", "-a", "-m", "x"),
         ("LOG", "-p", ".git"),
     ]
 

@@ -44,8 +44,15 @@ def test_the_queue_has_each_version_that_waits(defined: Albert) -> None:
     (waiting,) = defined("review", "--json").document()["queue"]
     assert (waiting["name"], waiting["sentence"][:6]) == ("copy", "Reads ")
     assert defined("review", "copy", "--approve").code == 0
-    assert defined("review", "--json").document() == {"ok": True, "queue": [], "waiting": 0}
+    assert defined("review", "--json").document() == {
+        "ok": True,
+        "queue": [],
+        "page": 1,
+        "pages": 1,
+        "waiting": 0,
+    }
     assert "no version waits for a review" in defined("review").err
+    assert defined("review", "--page", "2").code == 2
 
 
 def test_a_review_has_one_order_and_ends_with_the_words_of_the_author(defined: Albert) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from albert_tools import Question, SyncToolService
 from albert_tools.engine.workspace import private_files
+from tests.helpers.gate import until
 
 RULES: dict[str, Any] = {
     "private_paths": ["customers.csv", "conf/secret.txt"],
@@ -294,3 +296,20 @@ assert sys.platform != "linux" or ctypes.CDLL(None).capset(header, none) == 0
 root = sys.argv[1]
 print(private_file([root], [root], PathPatterns([("*.pem", "")], root, "/home/user"), lambda path: True))
 """
+
+
+def test_what_a_command_shows_while_it_runs_counts_at_once(service: SyncToolService, work: Path) -> None:
+    session, token = service.within(lambda s: s.open_session("live"))
+    lines: list[str] = []
+    command = "cat customers.csv; while [ ! -e go ]; do sleep 0.05; done; rm -f go"
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(
+            service.invoke, "bash", {"command": command}, session=token, log=lambda _, text: lines.append(text)
+        )
+        try:
+            until(lambda: lines)
+            assert lines == ["Ada\n"]
+            assert service.within(lambda s: s.sessions.seen(session)) == {"private": "customers.csv"}
+        finally:
+            (work / "go").touch()
+        assert running.result().ok
