@@ -74,7 +74,8 @@ async def serve(
         http=cast(Any, lambda *given, **named: _Protocol(shares, admit, *given, **named)),
         log_level="warning",
         access_log=False,
-        limit_concurrency=connections + MAX_STRANGERS,
+        # Those that are being closed count, too.
+        limit_concurrency=connections + 2 * MAX_STRANGERS,
         # asyncio accepts this many connections before it reads from any. Among more strangers, one that has sent its request
         # would be closed as the oldest.
         backlog=MAX_STRANGERS // 2,
