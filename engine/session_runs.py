@@ -50,19 +50,17 @@ class SessionRuns(Struct, eq=False):
         return [run.outside() for run in runs]
 
     async def show_run(self, run: str, *, session: str | None = None) -> RunView:
-        """One run with its result, by its id or the first digits of the id. A session may read its own runs, see
-        `RunView.outside`, and others by ``read_records``.
+        """One run with its result, by its id or the first digits of the id. A session may read its own runs, and others by
+        ``read_records``; see `RunView.outside`.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; in a session also those of a call.
         """
-        is_own = session is not None and self.access.is_own(session, lambda: self.runs.show(run).session)
-
-        async def show() -> RunView:
-            view = await asyncio.to_thread(self.runs.show, run, with_result=True)
-            return view.outside() if is_own else view
-
-        return await self.actions.perform(READ, {"of": f"run {run}"}, None if is_own else session, show)
+        show = partial(asyncio.to_thread, self.runs.show, run, with_result=True)
+        view = await self.actions.perform(
+            READ, {"of": f"run {run}"}, session, show, lambda: self.runs.show(run).session
+        )
+        return view if session is None else view.outside()
 
     async def cancel_run(self, run: str, by: str, *, session: str | None = None) -> RunView:
         """Cancel a run, see `RunManager.cancel`. A session may cancel its own runs, and others by ``cancel_run``.

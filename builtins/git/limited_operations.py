@@ -43,7 +43,7 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
 _OF_COMMITS = ("BRANCH", "CHECKOUT", "MERGE", "REBASE", "RESET", "TAG")
 _COMMIT_OPTION = re.compile("(--(?:contains|merged|no-merged|points-at|fixup)=(?:amend:|reword:)?)(.+)", re.DOTALL)
 #: Options of BRANCH and TAG after which the next operand is a commit, and those with which the second one is a name.
-_BEFORE_COMMIT = frozenset("--contains --merged".split())
+_BEFORE_COMMIT = frozenset("--contains --merged --no-merged".split())
 _OF_NAMES = frozenset("-d -D --delete -m -M --move -c -C --copy -l --list".split())
 #: Two spellings of an option of COMMIT.
 _ALL = (("option", "-a"), ("option", "--all"))

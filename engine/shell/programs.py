@@ -151,9 +151,8 @@ def may_set(name: str, value: Word, exported: bool, start: Start | None = None) 
     Without `start`, the commands are not known, so the variable may not name a folder from which they load code.
     """
     variables = allow_list()["variables"]
-    if re.fullmatch(variables["exported"], name, re.VERBOSE):
-        # An earlier command, or the machine, may have exported it already.
-        return value.fits(variables["values"])
+    if value._replace(text=f"{name}={value.text}").fits(variables["exported"]):
+        return True
     if start is not None and re.fullmatch(variables["folders"], name, re.VERBOSE) and start.is_inside(value):
         return True
     return not exported and re.fullmatch(variables["own"], name, re.VERBOSE) is not None

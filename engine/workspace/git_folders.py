@@ -7,6 +7,7 @@ parts of working trees and submodules have other names, and git opens them too.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -26,6 +27,8 @@ _OWN = frozenset(
         "reftable remotes rr-cache sequencer svn worktrees"
     ).split()
 )
+#: The names in a folder of objects, and the objects in its folder ``pack``.
+_OF_STORE, _PACK = re.compile("[0-9a-f]{2}|pack|info"), re.compile(r"pack-[0-9a-f]+\.pack")
 #: The most entries that are searched for git folders, also in folders that the rules hide.
 _MAX_SEARCHED = 500_000
 #: The most levels of folders that are searched. No project has so many, and with some more a command does not even begin.
@@ -54,8 +57,14 @@ def _has_objects(folder: str) -> bool:
 
 
 def _is_store(folder: str) -> bool:
-    """Whether a folder has objects alone, which repositories borrow."""
-    return os.path.isdir(f"{folder}/pack") and os.path.isdir(f"{folder}/info")
+    """Whether a folder has objects and nothing else, so that repositories can borrow them."""
+    if not os.path.isdir(f"{folder}/pack"):
+        return False
+    with suppress(OSError):
+        names = {*os.listdir(folder)}
+        has_objects = names > {"pack", "info"} or any(map(_PACK.fullmatch, os.listdir(f"{folder}/pack")))
+        return has_objects and all(map(_OF_STORE.fullmatch, names))
+    return True
 
 
 def in_git_folder(path: str) -> bool:

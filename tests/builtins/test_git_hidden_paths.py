@@ -193,6 +193,7 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("BRANCH", "b", top),
         ("BRANCH", f"--contains={top}"),
         ("BRANCH", "--merged", top),
+        ("BRANCH", "--no-merged", top),
         ("BRANCH", "--contains", top),
         ("TAG", f"--merged={top}"),
         ("COMMIT", f"--fixup={top}"),
@@ -962,6 +963,11 @@ def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
     work, blob = layouts.work, hash_of(layouts.work / "main", "main:config/prod.yml")
     shutil.copytree(work / "main/.git/objects", work / "pool")
     (work / "borrower/.git/objects/info/alternates").write_text("../../../pool\n")
+    for folder in ("src/pack", "src/info"):
+        (work / folder).mkdir(parents=True)
+        layouts.value("write_file", path=f"{folder}/a.py", content="")
+        layouts.value("write_file", path="src/main.py", content="")
+        assert layouts.value("read_file", path="src/main.py") == ""
     store = f"pool/{blob[:2]}/{blob[2:]}"
     assert (work / store).exists()
     assert "No such file" in layouts.value("bash", command=f"cat {store}; true")["output"]

@@ -184,6 +184,7 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "export DEBUG=1; for DEBUG in '$(shell touch x)'; do make; done",
         "export V; V='$(shell touch x)'; make",
         "DEBUG=-fplugin=x.so make",
+        "P=Evil/Run make",
         "DEBUG=$x make",
         "export A=$(date +%s)",
         "python -m mypy '@y.log'",
