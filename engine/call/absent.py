@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -106,9 +107,9 @@ class NoJournal:
 
     id: str | None = None
     #: Nobody knows whether a run has read by a link, so it counts as one that has.
-    has_links = True
+    read: Mapping[str, str] = MappingProxyType({"link": ""})
 
-    def note_link(self, path: str) -> None:
+    def note_read(self, what: str, path: str) -> None:
         """Drop it."""
 
     def charge(self, contents: Any) -> None:

@@ -99,8 +99,9 @@ class RunJournal:
         self._programs: dict[str, Entered] = {}
         #: The steps at which a resumed run was interrupted. They had begun, or a person had been asked, but they had not ended.
         self._interrupted: set[str] = set()
-        #: Whether the program has read a file by a link.
-        self.has_links = False
+        #: What the program has read that its manifest doesn't know, each with the first path: a ``private`` file, a file by a
+        #: ``link``.
+        self.read: dict[str, str] = {}
         if fresh:
             return
         entries = journal.entries()
@@ -116,8 +117,8 @@ class RunJournal:
                     frozenset((rule, subject) for rule, subject in entry.get("asks", ())),
                     frozenset(entry.get("seen", ())),
                 )
-            elif entry["t"] == "link":
-                self.has_links = True
+            elif entry["t"] == "read":
+                self.read[entry["what"]] = entry["path"]
             elif entry["t"] == "ask":
                 self._interrupted.add(entry["step"])
             elif entry["t"] in ("begin", "end"):
@@ -301,15 +302,15 @@ class RunJournal:
         }
         self._append_bounded({"t": "enter", "step": step, **_facts(definition, arguments), **facts}, "arguments")
 
-    def note_link(self, path: str) -> None:
-        """Append that the program has read a file by a link, so that it is known after the run was resumed.
+    def note_read(self, what: str, path: str) -> None:
+        """Append what the program has read, see `read`, so that it is known after the run was resumed.
 
         Raises:
             Failure: `unknown_outcome`.
         """
-        if not self.has_links:
-            self.has_links = True
-            self._append({"t": "link", "path": path})
+        if what not in self.read:
+            self.read[what] = path
+            self._append({"t": "read", "what": what, "path": path})
 
     def set_state(self, state: str, **facts: Json) -> None:
         """Append the new state of the run."""

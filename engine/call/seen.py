@@ -45,6 +45,11 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     # An error can have the words of a file, unless there is no file.
     is_read = not is_failure or outcome.code != "not_found"
     private = next(_private_paths(call, run), None) if is_read else None
+    if private is None and is_read and "batch" in primitive.definition.declared.uses.values():
+        # The session knows what the runs of its batches have read.
+        private = run.session.seen().get("private")
+    if private is not None and call.depth:
+        run.journal.note_read("private", redacted_text(private, _MAX_EXAMPLE))
     if private is not None or ("private" in kinds and not is_failure):
         examples["private"] = private or f"the output of {call.name}"
     return {kind: redacted_text(example, _MAX_EXAMPLE) for kind, example in examples.items()}
@@ -86,7 +91,7 @@ def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesI
             with suppress(Failure):
                 names.add(workspace.absolute(workspace.locate(path)))
             if len(names) > 1:
-                run.journal.note_link(path)
+                run.journal.note_read("link", path)
             files += names
     return files
 

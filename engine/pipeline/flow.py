@@ -1,6 +1,7 @@
 """The stage of the rules about flows. It judges manifests, and what the session has seen.
 
-Of a run, only this is noted: whether its program has read a file by a link, and what its session had seen before.
+Of a run, only this is noted: whether its program has read a private file, or a file by a link, and what its session had seen
+before.
 
 It comes after the rules on tools and their objects, and after approvals of versions, so its questions are asked in any case.
 """
@@ -66,7 +67,7 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 call.arguments,
                 run.arguments,
                 paths,
-                has_links=run.journal.has_links,
+                has_links="link" in run.journal.read,
                 definition=definition,
             )
         uses = definition.declared.uses
@@ -79,16 +80,17 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
 def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
     """What the session has seen, if a call of a program must be judged by it; otherwise empty.
 
-    The request was judged by what the session had seen before, and by its manifest, which doesn't know the files that the program
-    reads. Of an approved program only the arguments count, because everything else was reviewed.
+    The request was judged by what the session had seen before, and by the manifest, which doesn't know the private files that the
+    program reads. Of an approved program only such files and the arguments count, because everything else was reviewed.
     """
-    seen = run.session.seen()
-    is_new = seen.keys() > run.seen_before and ("private" in seen or bool(run.seen_before))
-    if not is_new:
-        return {}
-    if is_approved(run) and not call.rules.authority.policy.flows.is_given(manifest, planned(call, run)):
-        return {}
-    return seen
+    reads_private = "private" in run.journal.read
+    if is_approved(run):
+        flows = call.rules.authority.policy.flows
+        is_open = reads_private and flows.is_given(manifest, planned(call, run))
+    else:
+        is_open = reads_private or bool(run.seen_before)
+    seen = run.session.seen() if is_open else {}
+    return seen if seen.keys() > run.seen_before else {}
 
 
 def _files_read(primitive: Primitive, call: Call, run: Run) -> list[str] | None:

@@ -15,7 +15,8 @@ from msgspec import to_builtins
 
 from albert_tools.engine.authority.approval_digest import demand_as_approved
 from albert_tools.engine.call.budget import seconds_for, spent_by
-from albert_tools.engine.call.context import Call, PrimitiveContext, Run
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.call.primitive_context import PrimitiveContext
 from albert_tools.engine.model.bounds import MAX_READ
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from albert_tools.engine.authority.approval_digest import objects_hash
 from albert_tools.engine.call import ledger
 from albert_tools.engine.call.budget import spent_by
-from albert_tools.engine.call.context import Call, Known, PrimitiveContext, Run
+from albert_tools.engine.call.context import Call, Known, Run
 from albert_tools.engine.call.outputs import accepted_output
+from albert_tools.engine.call.primitive_context import PrimitiveContext
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.messages import describe_fault

@@ -1,0 +1,95 @@
+"""The context of a primitive: what the service gives to a function that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+
+from albert_tools.engine.call.absent import NoSession
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.call.errors import notify
+from albert_tools.engine.call.seen import note_shown
+from albert_tools.engine.model.result import Effect
+from albert_tools.engine.model.telemetry import traceparent
+from albert_tools.engine.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from albert_tools.engine.model.protocols import ArtifactStore, BatchAccess, ContentStore, Examine
+    from albert_tools.engine.policy.outgoing import Outgoing
+
+T = TypeVar("T")
+
+
+class PrimitiveContext(Struct):
+    """The `CallContext` of a primitive."""
+
+    workspace: Workspace
+    remaining: float
+    settings: Mapping[str, Any]
+    network: Outgoing | None
+    _call: Call
+    _run: Run
+
+    @property
+    def key(self) -> str:
+        return f"{self._run.id}:{self._call.step}"
+
+    @property
+    def trace(self) -> str:
+        return traceparent(self._call.span) if self._call.span is not None else self._run.trace
+
+    @property
+    def contents(self) -> ContentStore | None:
+        return self._run.contents
+
+    @property
+    def artifacts(self) -> ArtifactStore | None:
+        stored, session = self._run.service.artifacts, self._run.session
+        if stored is None or isinstance(session, NoSession):
+            return stored
+        from albert_tools.engine.call.session_contents import SessionArtifacts
+
+        return SessionArtifacts(stored, session)
+
+    @property
+    def examine(self) -> Examine | None:
+        return self._run.service.examine
+
+    @property
+    def batches(self) -> BatchAccess | None:
+        made = self._run.service.batches
+        return made(self._call, self._run) if made is not None else None
+
+    def left(self, unit: str) -> float:
+        return self._run.session.left(unit)
+
+    def keep(self, make: Callable[[], T]) -> T:
+        return self._run.service.resource_pool.get(make)
+
+    @property
+    def progress(self) -> Callable[[str], None] | None:
+        run = self._run
+        if run.log is None:
+            return None
+
+        def say(text: str) -> None:
+            # Nothing leaves the service before its entry.
+            self.note_read()
+            note_shown(self._call, run)
+            run.entries.flush()
+            notify(run.log, self._call.target.definition.name, text)
+
+        return say
+
+    def note_read(self) -> None:
+        """Note what the call has read so far, for `seen`."""
+        report, judge = self._call.report, self.workspace.judge
+        report.private_path = judge.private_path or report.private_path
+        report.asked = self.network.asked if self.network is not None else None
+
+    def effect(self, kind: str, **facts: Any) -> None:
+        effect = Effect(kind, self._call.target.definition.name, facts)
+        self._run.effects.append(effect)
+        self._call.report.effects.append(effect)
