@@ -28,7 +28,6 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.folders import within
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.git_folders import (
-    MAX_NAMING,
     Repositories,
     beginning,
     family,
@@ -43,6 +42,8 @@ from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_fold
 #: Runs a confined command: `confined_command.run`.
 Run = Callable[..., Awaitable[Any]]
 
+#: The bytes of a file that names borrowed stores, and how many levels of them git follows.
+_MAX_ALTERNATES, _MAX_BORROWED = 1 << 20, 5
 #: Seconds for one git command of a search. A repository that needs longer counts as one with hidden files until it changes.
 _SEARCH_SECONDS = 30.0
 #: The most searches that are cached, and the most branches that a cached search names.
@@ -238,12 +239,15 @@ async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
     ]
 
 
-def _linked_stores(objects: str) -> Iterator[str]:
-    """The folders elsewhere that have a git folder's objects, by a link or as a borrowed store."""
+def _linked_stores(objects: str, depth: int = 0) -> Iterator[str]:
+    """The folders elsewhere that have a git folder's objects, by a link or as a borrowed store, which can borrow from others."""
     if os.path.islink(objects):
         yield os.path.realpath(objects)
-    for line in beginning(f"{objects}/info/alternates", MAX_NAMING).splitlines():
-        yield os.path.realpath(os.path.join(objects, line))
+    for line in beginning(f"{objects}/info/alternates", _MAX_ALTERNATES).splitlines() if depth <= _MAX_BORROWED else ():
+        # Git takes off quotes.
+        store = os.path.realpath(os.path.join(objects, line.strip('"')))
+        yield store
+        yield from _linked_stores(store, depth + 1)
     with suppress(OSError), os.scandir(objects) as entries:
         yield from (os.path.realpath(entry.path) for entry in entries if entry.is_symlink())
 

@@ -147,7 +147,7 @@ def merge(analysis: Analysis, site: Hashable, value: AbstractValue) -> None:
             analysis.heap.put(site, KEYS, named.under(decided))
             analysis.heap.put(site, REST, analysis.heap.item(both, constant(1)).under(decided))
             continue
-        for key, item in [*container.fields.items()]:
+        for key, item in container.entries():
             analysis.heap.put(
                 site,
                 key,
@@ -176,7 +176,7 @@ def copy_of(analysis: Analysis, node: object, value: AbstractValue, tag: str = "
         original = analysis.heap.at[source]
         site = analysis.site(node, f"{tag} {original.kind}")
         made = made | analysis.heap.make(site, original.kind, outside=original.outside)
-        for key, item in [*original.fields.items()]:
+        for key, item in original.entries():
             analysis.heap.put(site, key, item)
         if original.default is not None:
             analysis.heap.set_default(site, original.default)

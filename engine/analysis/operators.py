@@ -189,7 +189,7 @@ def _of_containers(
         original = analysis.heap.at[source]
         site = analysis.site(node, original.kind)
         containers = containers | analysis.heap.make(site, original.kind)
-        for key, item in [*original.fields.items()]:
+        for key, item in original.entries():
             analysis.heap.put(site, REST if original.kind == "list" else key, item.under(control))
         if original.kind == "list" and op in ("|", "&", "-", "^"):
             # One side can be a text, if the other one is the keys of a dictionary.

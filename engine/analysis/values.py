@@ -222,6 +222,10 @@ class Container:
         self.sizes: set[tuple[object, ...]] = set()
         self.growth: set[tuple[object, ...]] = set()
 
+    def entries(self) -> list[tuple[object, AbstractValue]]:
+        """What a copy holds, with the keys. Those that somebody else has chosen are not told apart in it."""
+        return [(REST if self.foreign and not isinstance(k, Key) else k, item) for k, item in self.fields.items()]
+
 
 #: Stands for a container that is not made yet.
 NOWHERE = Container("list", False)

@@ -31,7 +31,9 @@ _BETWEEN = re.compile(r"[\s'\"`=:;|&<>(){}$,]+")
 def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, Json]:
     """What the session of a call sees by its outcome, by kind, each with an example; empty if it has no session."""
     primitive, is_failure = call.target.primitive, isinstance(outcome, Failure)
-    if run.session.id is None or run.action is not None or primitive is None or (is_failure and outcome.denied):
+    if run.session.id is None or run.action is not None or primitive is None:
+        return {}
+    if is_failure and outcome.denied and not call.report.effects:
         return {}
     source = primitive.definition.declared.source
     kinds = seen_in(primitive.definition.effects, source)

@@ -34,7 +34,7 @@ _MAX_SEARCHED = 500_000
 #: The most levels of folders that are searched. No project has so many, and with some more a command does not even begin.
 _MAX_DEPTH = 500
 #: The most bytes of a file that names git folders.
-MAX_NAMING = 4096
+_MAX_NAMING = 4096
 
 
 class Repositories(NamedTuple):
@@ -136,7 +136,7 @@ def git_folder_of(root: str, place: str) -> str | None:
         return place
     git = f"{place}/{GIT_FOLDER}"
     if os.path.isfile(git):
-        kind, space, text = beginning(git, MAX_NAMING).partition(" ")
+        kind, space, text = beginning(git, _MAX_NAMING).partition(" ")
         git = _named(place, text) if kind + space == "gitdir: " else ""
     real = os.path.realpath(git)
     return real if within(real, root) and os.path.isdir(real) else None
@@ -144,13 +144,13 @@ def git_folder_of(root: str, place: str) -> str | None:
 
 def family(root: str, folder: str) -> list[str]:
     """A git folder, and the main one that has its objects if it belongs to a further working tree."""
-    common = os.path.realpath(_named(folder, beginning(f"{folder}/commondir", MAX_NAMING)))
+    common = os.path.realpath(_named(folder, beginning(f"{folder}/commondir", _MAX_NAMING)))
     return [folder, common] if common != folder and within(common, root) else [folder]
 
 
 def _named(folder: str, text: str) -> str:
     """The path that the text of a file in a git folder names, exactly as git reads it; `folder` if that is not clear."""
-    clear = "\0" not in text and len(os.fsencode(text)) < MAX_NAMING
+    clear = "\0" not in text and len(os.fsencode(text)) < _MAX_NAMING
     return os.path.join(folder, text.rstrip("\r\n")) if clear else folder
 
 

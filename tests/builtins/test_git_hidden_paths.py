@@ -962,7 +962,9 @@ def test_a_git_folder_is_known_by_its_structure(layouts: Governed) -> None:
 def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
     work, blob = layouts.work, hash_of(layouts.work / "main", "main:config/prod.yml")
     shutil.copytree(work / "main/.git/objects", work / "pool")
-    (work / "borrower/.git/objects/info/alternates").write_text("../../../pool\n")
+    (work / "borrower/.git/objects/info/alternates").write_text('"../../../between"\n')
+    (work / "between/info").mkdir(parents=True)
+    (work / "between/info/alternates").write_text("../pool\n")
     for folder in ("src/pack", "src/info"):
         (work / folder).mkdir(parents=True)
         layouts.value("write_file", path=f"{folder}/a.py", content="")
