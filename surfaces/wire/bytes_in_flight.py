@@ -89,7 +89,8 @@ class Places:
             Failure: `rate_limited`: there is none left for this client.
         """
         if self._used[client] >= self._share or self._used.total() >= self._most:
-            message = "too many requests of this session are under way; wait for their answers"
+            whose = "this session" if self._used[client] >= self._share else "all sessions"
+            message = f"too many requests of {whose} are under way; wait for their answers"
             raise Failure("rate_limited", message, retryable=True, rule="requests")
         self._used[client] += 1
         try:
