@@ -14,6 +14,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import pyte
@@ -36,8 +37,9 @@ class Screen:
 
     def feed(self, text: str) -> None:
         self._stream.feed(text)
+        self.__dict__.pop("lines", None)
 
-    @property
+    @cached_property
     def lines(self) -> list[str]:
         """The lines, without spaces at their ends."""
         return "\n".join(line.rstrip() for line in self._screen.display).rstrip("\n").split("\n")
