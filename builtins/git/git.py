@@ -54,6 +54,8 @@ _READING = ("DIFF", "LOG", "SHOW", "STATUS")
 _CONFIG_TIMEOUT = 20.0
 #: The most files that the question about a commit lists, and the most characters of each.
 _MAX_LISTED, _MAX_NAME = 30, 200
+#: The most bytes that the result of a limited COMMIT shows.
+_MAX_SHOWN = 16 * 1024
 
 
 class ChangedFile(TypedDict):
@@ -245,6 +247,7 @@ async def _executed(
         tops = [here[:n] for n in range(len(root), len(here) + 1) if here[n : n + 1] in ("/", "")]
         paths = [os.path.join(top, word.rpartition(":")[2].lstrip("/")) for top in tops for word in args]
         context.workspace.judge.note_read(paths, [root])
+    is_limited_commit = operation == "COMMIT" and bool(prepared.limited_in)
     ran = await _run(
         context,
         prepared.words,
@@ -252,6 +255,7 @@ async def _executed(
         timeout=timeout,
         environment=prepared.environment,
         hide=prepared.hide,
+        separate_errors=is_limited_commit,
         network=operation in OVER_NETWORK,
         # The rules were applied to `url`. The requests of git are inside a tunnel and can't be inspected.
         method="GET",
@@ -260,10 +264,19 @@ async def _executed(
         reads=reads,
     )
     result = await result_of(context, ran)
-    if operation == "COMMIT" and prepared.limited_in and ran.code == 1:
-        # Git lists the files that it has not committed, also the forbidden ones.
-        result |= {"output": "nothing was committed; STATUS shows what is staged\n", "truncated": False, "handle": None}
+    if is_limited_commit:
+        result |= {"output": _of_commit(ran), "truncated": False, "handle": None}
     return result
+
+
+def _of_commit(ran: CompletedCommand) -> str:
+    """What a COMMIT prints, without the files that git lists: forbidden ones are among them."""
+    assert ran.errors is not None
+    errors = ran.errors.shown(_MAX_SHOWN).text
+    if ran.code == 0:
+        first = ran.output.shown(_MAX_SHOWN).text.partition("\n")[0]
+        return f"{first}\n{errors}"
+    return errors or "nothing was committed; STATUS shows what is staged\n"
 
 
 @primitive(

@@ -37,6 +37,8 @@ _SHELLS = ("bash", "sh")
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
+#: An option by which a program tells what it does.
+_VERBOSE = re.compile(r"^-\w*v|^--v")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 _GLOB = re.compile(r"[*?]+|[\[{].*", re.DOTALL)
@@ -247,7 +249,7 @@ class _Judge:
                 # It may change files that it does not name.
                 self._start.demand_writable(Word("."), about)
             wrote = demand_fits(row, rest, about, self._start)
-            self._prints = self._prints or not re.fullmatch(allow_list()["own_output"], key, re.VERBOSE)
+            self._prints = self._prints or _prints_files(key, rest)
             self._wrote = self._wrote or wrote
             if table == "writes":
                 self._note_written(key == "tee" and all(map(is_log, rest)))
@@ -270,6 +272,16 @@ class _Judge:
             cd(arguments[1:2], about, lambda _: None, self._start)
             del arguments[:2]
         return arguments
+
+
+def _prints_files(key: str, arguments: Sequence[Word]) -> bool:
+    """Whether an ordinary program prints files, or what the command says, and not only what the project's code says."""
+    data = allow_list()
+    if re.fullmatch(data["own_output"], key, re.VERBOSE):
+        return False
+    return not re.fullmatch(data["no_output"], key, re.VERBOSE) or any(
+        map(_VERBOSE.search, (w.text for w in arguments))
+    )
 
 
 def _argv(words: Sequence[Word]) -> tuple[str, ...]:

@@ -77,6 +77,11 @@ def git_content(path: str) -> bool:
     return any(parts[0] not in _PLAIN for parts in _inner_parts(path))
 
 
+def is_file_of_git(path: str) -> bool:
+    """Whether an absolute path is one that git uses itself, such as ``.git/config``. A name in the rules can be the same."""
+    return any(len(parts) == 1 for parts in _inner_parts(path))
+
+
 def _inner_parts(path: str) -> Iterator[list[str]]:
     """The parts of a path behind each git folder in it."""
     parts = path.split("/")

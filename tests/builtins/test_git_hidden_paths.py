@@ -204,6 +204,8 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("COMMIT", "--dry-run"),
         ("COMMIT", "-m", "x"),
         ("COMMIT", "-a", "-m", "x"),
+        ("COMMIT", "--amend", "--no-edit"),
+        ("COMMIT", "-m", "x", "--", "none"),
         ("LOG", "-p", ".git"),
     ]
 
@@ -974,6 +976,19 @@ def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
     assert (work / store).exists()
     assert "No such file" in layouts.value("bash", command=f"cat {store}; true")["output"]
     assert layouts.error("read_bytes", {"path": store}).rule == "git_own"
+
+
+@pytest.mark.parametrize("pattern", ["config/", "index"])
+def test_a_forbidden_name_of_a_file_of_git_stops_no_command(govern: Callable[..., Governed], pattern: str) -> None:
+    home = govern(governance={"forbidden_paths": [pattern], "allow": ["bash", "git"]})
+    (home.work / "config").mkdir()
+    for name in ("config/index", "index", "a.txt"):
+        (home.work / name).write_text(f"{MARK}\n")
+    plain(home.work, "init", "-q", "-b", "main")
+    plain(home.work, "add", "a.txt")
+    assert home.value("bash", command="ls a.txt; cat config/index")["output"].startswith("a.txt\n")
+    assert home.value("git", operation="STATUS", args=["-s"])["exit_code"] == 0
+    assert MARK not in home.value("bash", command="cat config/index; true")["output"]
 
 
 def test_files_of_a_repository_that_alone_is_allowed(govern: Callable[..., Governed]) -> None:

@@ -176,6 +176,7 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "cat evil > x.log; make",
         "make > x.log; tee x.log < evil; make",
         "python -m json.tool evil > x.log; make",
+        "mkdir -v evil > x.log; make",
         "ruff format --diff evil.py > x.log; make",
         # `make` expands what stands in its environment.
         "DEBUG='$(shell touch x)' make",
