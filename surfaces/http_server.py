@@ -80,6 +80,7 @@ async def serve(
         # would be closed as the oldest.
         backlog=MAX_STRANGERS // 2,
         timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_keep_alive=IDLE_SECONDS,
         server_header=False,
     )
     await _Server(config, ready).serve(sockets=[listening])

@@ -48,6 +48,8 @@ _DECIDING = ("approve", "reject", "send back")
 def review(options: argparse.Namespace, console: Console) -> int:
     """List the queue, or show one version and decide about it; or serve pages for that."""
     demand_person("versions are reviewed")
+    if options.page != 1 and (options.web or options.name is not None):
+        raise Usage("review: --page shows a page of the queue", "leave NAME and --web out")
     if options.web:
         if console.json or options.name is not None or _decision(options) is not None:
             raise Usage("review: --web takes no NAME, decision or --json", "the pages show all versions")

@@ -52,7 +52,7 @@ def test_the_queue_has_each_version_that_waits(defined: Albert) -> None:
         "waiting": 0,
     }
     assert "no version waits for a review" in defined("review").err
-    assert defined("review", "--page", "2").code == 2
+    assert defined("review", "--page", "2").code == defined("review", "copy", "--page", "2").code == 2
 
 
 def test_a_review_has_one_order_and_ends_with_the_words_of_the_author(defined: Albert) -> None:
