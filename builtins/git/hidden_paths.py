@@ -42,8 +42,8 @@ from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_fold
 #: Runs a confined command: `confined_command.run`.
 Run = Callable[..., Awaitable[Any]]
 
-#: The bytes of a file that names borrowed stores, and how many levels of them git follows.
-_MAX_ALTERNATES, _MAX_BORROWED = 1 << 20, 5
+#: The most bytes of a file that names borrowed stores.
+_MAX_ALTERNATES = 1 << 20
 #: Seconds for one git command of a search. A repository that needs longer counts as one with hidden files until it changes.
 _SEARCH_SECONDS = 30.0
 #: The most searches that are cached, and the most branches that a cached search names.
@@ -239,17 +239,21 @@ async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
     ]
 
 
-def _linked_stores(objects: str, depth: int = 0) -> Iterator[str]:
+def _linked_stores(objects: str) -> Iterator[str]:
     """The folders elsewhere that have a git folder's objects, by a link or as a borrowed store, which can borrow from others."""
-    if os.path.islink(objects):
-        yield os.path.realpath(objects)
-    for line in beginning(f"{objects}/info/alternates", _MAX_ALTERNATES).splitlines() if depth <= _MAX_BORROWED else ():
+    known, ahead = {objects}, [objects]
+    while ahead:
+        store = ahead.pop()
         # Git takes off quotes.
-        store = os.path.realpath(os.path.join(objects, line.strip('"')))
-        yield store
-        yield from _linked_stores(store, depth + 1)
-    with suppress(OSError), os.scandir(objects) as entries:
-        yield from (os.path.realpath(entry.path) for entry in entries if entry.is_symlink())
+        lines = beginning(f"{store}/info/alternates", _MAX_ALTERNATES).splitlines()
+        places = [store, *(os.path.join(store, line.strip('"')) for line in lines)]
+        with suppress(OSError), os.scandir(store) as entries:
+            places += [entry.path for entry in entries if entry.is_symlink()]
+        found = {os.path.realpath(place) for place in places} - known
+        known |= found
+        # A hostile file can name many folders.
+        ahead += filter(os.path.isdir, found)
+    yield from known - {objects}
 
 
 def _hidden(judge: Judge, root: str, top: str, repos: Repositories) -> HiddenPaths:
