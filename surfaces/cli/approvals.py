@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
+from albert_tools.surfaces.cli.paging import note_page, page_of
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.call_text import call, whole_arguments
@@ -58,23 +59,20 @@ async def _approvals(options: argparse.Namespace, console: Console) -> int:
 
 
 def _list(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.authority.approvals import PAGE, State
+    from albert_tools.engine.authority.approvals import State
 
     approvals = service.approvals.queue(get_args(State)) if options.all else service.approvals.queue()
     if (mine := token()) is not None:
         own = {each.id for each in service.list_sessions(session=mine)}
         approvals = [a for a in approvals if a.session in own]
-    total, pages = len(approvals), max(1, -(-len(approvals) // PAGE))
-    if options.page > pages:
-        raise Usage(f"there is no page {options.page}", f"the last page is {pages}")
-    waits = any(a.state == "open" for a in approvals)
-    approvals = approvals[(options.page - 1) * PAGE :][:PAGE]
+    total, waits = len(approvals), any(a.state == "open" for a in approvals)
+    listed, pages = page_of(approvals, options.page)
     if console.json:
-        document = {"approvals": [a.as_dict() for a in approvals], "page": options.page, "pages": pages, "total": total}
+        document = {"approvals": [a.as_dict() for a in listed], "page": options.page, "pages": pages, "total": total}
         console.document({"ok": True, **document})
         return 0
     now, sessions = time.time(), _sessions(service)
-    for a in approvals:
+    for a in listed:
         state = console.paint(_state(a), _COLOURS.get(a.state, "dim"))
         # The answer applies to every call of the saved tool, so the arguments of the first call would mislead.
         what = f"{one_line(a.tool)}(…)" if a.state == "standing" and a.trail else call(a.tool, a.arguments)
@@ -88,12 +86,8 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
             console.say(
                 console.paint(f"    the caller's words: {one_line(brief(json.dumps(a.reason), 200))}", "dim"), 4
             )
-    if pages > 1:
-        other = options.page + 1 if options.page < pages else 1
-        more = command_line(
-            options.home, "approvals", "list", *(["--all"] if options.all else []), "--page", str(other)
-        )
-        console.note(f"page {options.page} of {pages}, {total} in all; `{more}` shows another")
+    words = ["approvals", "list", *(["--all"] if options.all else [])]
+    note_page(console, options.page, pages, total, command_line(options.home, *words))
     if not waits:
         console.note("no question waits for an answer")
     else:

@@ -22,6 +22,7 @@ from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_graph import rows
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.surfaces.cli.manifest_text import STYLES, effects_text, print_lines, print_source
+from albert_tools.surfaces.cli.paging import note_page, page_of
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.text.console import Console
 from albert_tools.surfaces.text.hints import DIGITS, command_line
@@ -140,17 +141,13 @@ def _decided(review: VersionReview, state: VersionState, console: Console) -> No
 
 
 def _queue(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.authority.approvals import PAGE
     from albert_tools.engine.authority.reviews import VersionState
     from albert_tools.engine.authority.waiting import waiting
 
     versions = [w.item for w in waiting(service.approvals, service.reviews) if isinstance(w.item, VersionState)]
-    pages = max(1, -(-len(versions) // PAGE))
-    if options.page > pages:
-        raise Usage(f"there is no page {options.page}", f"the last page is {pages}")
+    on_page, pages = page_of(versions, options.page)
     # The store's list does not have the author and the manifest.
-    loaded = [service.store.load(w.tool, w.version) for w in versions[(options.page - 1) * PAGE :][:PAGE]]
-    listed = [(service.reviews.of(v), v) for v in loaded]
+    listed = [(service.reviews.of(v), v) for v in (service.store.load(w.tool, w.version) for w in on_page)]
     if console.json:
         queue = [
             {"name": s.tool, "version": s.version, "by": s.by, "since": s.time, "sentence": sentence(v.definition)}
@@ -165,9 +162,7 @@ def _queue(service: ToolService, options: argparse.Namespace, console: Console) 
         console.say(f"{head}  {console.paint(_age(state, author, now), 'dim')}", 4)
         effects = version.definition.effects
         console.say(f"    {sentence(version.definition)}  [{effects_text(effects, console) or 'no effects'}]", 4)
-    if pages > 1:
-        more = command_line(options.home, "review", "--page", str(options.page + 1 if options.page < pages else 1))
-        console.note(f"page {options.page} of {pages}, {len(versions):,} in all; `{more}` shows another")
+    note_page(console, options.page, pages, len(versions), command_line(options.home, "review"))
     if versions:
         console.note(f"`{command_line(options.home, 'review')} NAME` shows one in full")
     else:
