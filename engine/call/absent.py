@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -164,16 +164,7 @@ class NoJournal:
     def ask(self, step: str, approval: str, arguments: Json) -> None:
         """Drop the entry."""
 
-    def enter(
-        self,
-        step: str,
-        definition: Any,
-        arguments: Json,
-        mode: str,
-        approval: str | None,
-        asks: Iterable[tuple[str, str]] = (),
-        seen: Iterable[str] = (),
-    ) -> None:
+    def enter(self, *_: Any) -> None:
         """Drop the entry."""
 
     async def sync(self) -> None:

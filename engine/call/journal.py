@@ -286,8 +286,8 @@ class RunJournal:
         arguments: Json,
         mode: str,
         approval: str | None,
-        asks: Iterable[tuple[str, str]] = (),
-        seen: Iterable[str] = (),
+        asks: Iterable[tuple[str, str]],
+        seen: Iterable[str],
     ) -> None:
         """Append that a program or the request itself begins, with the facts of `Entered`. The entry of its decision commits it.
 

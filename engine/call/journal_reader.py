@@ -74,13 +74,7 @@ _CALL: Mapping[str, Schema] = {
 }
 _ENTRIES: Mapping[str, Schema] = {
     "enter": _object(
-        {
-            "step": _TEXT,
-            "tool": _TEXT,
-            "version": _TEXT,
-            "mode": _TEXT,
-            "approval": _TEXT_OR_NONE,
-        },
+        {"step": _TEXT, "tool": _TEXT, "version": _TEXT, "mode": _TEXT, "approval": _TEXT_OR_NONE},
         {
             "asks": {"type": "array", "items": {"type": "array", "items": _TEXT, "minItems": 2, "maxItems": 2}},
             "seen": {"type": "array", "items": _TEXT},

@@ -75,7 +75,7 @@ class PrimitiveContext(Struct):
             return None
 
         def say(text: str) -> None:
-            # Nothing leaves the service before its entry.
+            # Nothing leaves the service before its entry, and the entry says that the session sees it.
             self.note_read()
             note_shown(self._call, run)
             run.entries.flush()

@@ -1,7 +1,7 @@
 """What a session sees by a call: private data, and content from outside. The record remembers it for the rules about flows.
 
-A call of a program counts, too, also if a person has approved the program, and whatever it returns. What it has read can be in its
-errors, its effects and its questions, and decide how long it takes. What the owner sees is not remembered.
+A call by a program counts like one by hand, also if a person has approved the program, and if it returns nothing of what it has
+read: that can be in its errors, effects and questions, and decide how long it takes. What the owner sees is not remembered.
 """
 
 from __future__ import annotations

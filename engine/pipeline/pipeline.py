@@ -98,6 +98,7 @@ MAX_RUNS, MAX_RUNS_OF_SESSION = 32, 16
 MAX_EXAMPLES_AT_ONCE = 4
 #: The seconds of a request until the rules have judged it.
 _DEFAULT_SECONDS = MOST_OF_RUN.run_seconds
+#: The hash of a content, which is its handle, or of a file.
 _HASH = re.compile(r"(b3:)?[0-9a-f]{64}")
 #: The most questions about one call. A new question is needed if the call's objects change while a person decides.
 MAX_QUESTIONS = 3
@@ -242,7 +243,7 @@ class Pipeline:
                 # After a fault, nothing is written any more.
                 run.entries.drop()
         if repeated is not None:
-            shown = _told(repeated.effects, run)
+            shown = _shown(repeated.effects, run)
             return replace(repeated, repeated=True, request_id=invocation.request_id, effects=shown)
         return self._result(call, run, output, error, timestamp)
 
@@ -343,7 +344,7 @@ class Pipeline:
             error=error,
             version=definition.version,
             request_id=invocation.request_id,
-            effects=_told(run.effects, run),
+            effects=_shown(run.effects, run),
             log="".join(run.printed),
             seconds=seconds,
             own_seconds=call.report.own_seconds,
@@ -367,9 +368,9 @@ class Pipeline:
         return argument_violations(self.lookup.look_up(name, version).definition, arguments)
 
 
-def _told(effects: Sequence[Effect], run: Run) -> tuple[Effect, ...]:
-    """The effects as the caller sees them. By the hash of a content, a session could read what a program has got from tools outside
-    of its lease."""
+def _shown(effects: Sequence[Effect], run: Run) -> tuple[Effect, ...]:
+    """The effects as the caller sees them: a session gets no hashes of a program's calls, because by the hash of a content it could
+    read what tools outside of its lease have returned."""
     if run.session.id is None or run.target.version is None:
         return tuple(effects)
     return tuple(

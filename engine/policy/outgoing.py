@@ -50,12 +50,7 @@ class Outgoing:
         """
         objections = self._policy.touches(self._definition, [Resource("url", url, method)])
         decision = strictest(objections) if objections else None
-        # The owner's configuration also permits the address (`named_by`).
-        is_named = by_owner and decision is not None and decision.rule == UNREACHABLE
-        is_answered = decision is None or (
-            decision.verdict == "ask" and (by_owner or decision.subject in self._asked())
-        )
-        if decision is None or is_named or is_answered:
+        if decision is None or self._is_permitted(decision, by_owner):
             self.asked = self.asked or url
             return
         failure = decision.failure(self._definition.name)
@@ -64,6 +59,13 @@ class Outgoing:
             failure.hint = "call that URL directly, so that a person can be asked, or ask the owner to list the host"
         failure.details = {**failure.details, "url": url[:8192]}
         raise failure
+
+    def _is_permitted(self, decision: Decision, by_owner: bool) -> bool:
+        """Whether the owner's configuration or a person's answer outweighs a decision."""
+        if by_owner and decision.rule == UNREACHABLE:
+            # The configuration also permits the address (`named_by`).
+            return True
+        return decision.verdict == "ask" and (by_owner or decision.subject in self._asked())
 
     def _asked(self) -> set[str]:
         return {d.subject for d in self._policy.touches(self._definition, self._urls) if d.subject}

@@ -94,8 +94,8 @@ class Kernel:
                     async with self._room.reserve(client, MAX_MESSAGE) as reserved:
                         raw = await receive(context)
                         reserved.shrink(len(raw))
-                        named = self._request(raw)
-                        response = named if isinstance(named, pb.ToolResponse) else await self._answer(named, marks)
+                        parsed = self._request(raw)
+                        response = parsed if isinstance(parsed, pb.ToolResponse) else await self._answer(parsed, marks)
                 data = _serialized(response)
                 if len(data) > _SMALL:
                     await stack.enter_async_context(self._room.reserve(client, len(data)))

@@ -210,7 +210,9 @@ def test_a_program_that_reads_private_data_again_asks(agent: Agent) -> None:
     assert agent.call("t").error.message.startswith(READ_AND_SENT)
 
 
-def test_an_approved_program_that_reads_private_data_asks_whatever_its_session_has_read_before(agent: Agent) -> None:
+def test_an_approved_program_that_reads_private_data_asks_even_if_its_session_has_read_some_before(
+    agent: Agent,
+) -> None:
     agent.bench.define(
         """
     secret = tools.read_file(path=".env")
