@@ -246,13 +246,14 @@ def _linked_stores(objects: str) -> Iterator[str]:
         store = ahead.pop()
         # Git takes off quotes.
         lines = beginning(f"{store}/info/alternates", _MAX_ALTERNATES).splitlines()
-        places = [store, *(os.path.join(store, line.strip('"')) for line in lines)]
+        named = (os.path.join(store, line.strip('"')) for line in lines)
+        # A hostile file can name many folders that don't exist.
+        places = [store, *filter(os.path.isdir, named)]
         with suppress(OSError), os.scandir(store) as entries:
             places += [entry.path for entry in entries if entry.is_symlink()]
         found = {os.path.realpath(place) for place in places} - known
         known |= found
-        # A hostile file can name many folders.
-        ahead += filter(os.path.isdir, found)
+        ahead += found
     yield from known - {objects}
 
 
