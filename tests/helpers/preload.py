@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pkgutil
 from importlib import import_module
 
@@ -26,3 +27,7 @@ for package in ("engine", "store", "surfaces.cli"):
 
 # The parser's table takes long to build, and each home caches its own table.
 parse("")
+
+# What is never collected is never written, so a fork shares its pages.
+gc.collect()
+gc.freeze()
