@@ -42,7 +42,7 @@ from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
-from albert_tools.engine.shell.named_files import files_of_git
+from albert_tools.engine.shell.quiet_commands import is_quiet_git
 from albert_tools.engine.workspace.git_folders import repositories
 from albert_tools.engine.workspace.git_lock import alone
 
@@ -239,14 +239,14 @@ async def _executed(
     prepared = await _prepared(context, operation, words, cwd)
     if prepared.limited_in and operation not in _READING:
         await asyncio.to_thread(mark, prepared.limited_in)
-    reads = files_of_git(operation, args)
-    if reads is None:
+    is_quiet = is_quiet_git(operation, args)
+    if not is_quiet:
         # A file that it names need not be in the working tree. Git reads the path from where it starts, or from the top folder.
         root = str(context.workspace.root)
         here = os.path.realpath(context.workspace.absolute(context.workspace.locate(cwd or ".")))
         tops = [here[:n] for n in range(len(root), len(here) + 1) if here[n : n + 1] in ("/", "")]
         paths = [os.path.join(top, word.rpartition(":")[2].lstrip("/")) for top in tops for word in args]
-        context.workspace.judge.note_read(paths, [root])
+        context.workspace.judge.note_visible([root], paths)
     is_limited_commit = operation == "COMMIT" and bool(prepared.limited_in)
     ran = await _run(
         context,
@@ -261,7 +261,7 @@ async def _executed(
         method="GET",
         git="configuration" if configures(operation, words) else "tree",
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
-        reads=reads,
+        quiet=is_quiet,
     )
     result = await result_of(context, ran)
     if is_limited_commit:
@@ -323,10 +323,10 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
 
 
 async def _run(context: CallContext, words: list[str], **how: Any) -> CompletedCommand:
-    """Like `run`, but only git's own programs can be started. Without `reads`, git prints no content of files."""
+    """Like `run`, but only git's own programs can be started. By default, git prints no content of files."""
     import asyncio
 
-    return await run(context, words, only=await asyncio.to_thread(programs), **{"reads": (), **how})
+    return await run(context, words, only=await asyncio.to_thread(programs), **{"quiet": True, **how})
 
 
 def read_status(text: str) -> GitStatus:

@@ -100,7 +100,7 @@ async def run(
     only: Sequence[str] | None = None,
     facts: Mapping[str, Any] | None = None,
     hide: Sequence[str] = (),
-    reads: Sequence[str] | None = None,
+    quiet: bool = False,
     recorded: bool = True,
 ) -> CompletedCommand:
     """Run a command to its end and record it.
@@ -120,7 +120,7 @@ async def run(
             the command.
         facts: Additional fields of the recorded effect.
         hide: Further paths that are hidden from git. From other programs, all repositories with hidden files are.
-        reads: The files and folders that it may read, relative to `cwd`; None if it may read everything that it sees.
+        quiet: Whether it prints no content of files (`quiet_commands`).
         recorded: Whether the command is recorded as an effect.
 
     Raises:
@@ -159,10 +159,8 @@ async def run(
             owns: Git | None = "all" if every else allowed
             seen = command_view(context.workspace, cwd, git=owns, hide=hide, only_git=only is not None)
             with seen as (view, workspace):
-                if recorded:
-                    roots = [view.root, *view.readable]
-                    paths = roots if reads is None else [os.path.join(view.cwd, path) for path in reads]
-                    await asyncio.to_thread(context.workspace.judge.note_read, paths, roots)
+                if recorded and not quiet:
+                    await asyncio.to_thread(context.workspace.judge.note_visible, [view.root, *view.readable])
                 command = Command(
                     words,
                     view,

@@ -24,7 +24,7 @@ from albert_tools.engine.model.parameter_types import (
 )
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
-from albert_tools.engine.shell.named_files import files_of_command, files_of_program
+from albert_tools.engine.shell.quiet_commands import is_quiet_command, is_quiet_program
 
 
 def _refuse_command(arguments: Mapping[str, Any]) -> None:
@@ -94,7 +94,7 @@ async def bash(
         network=network,
         streams=True,
         facts={"command": command},
-        reads=files_of_command(command),
+        quiet=is_quiet_command(command),
     )
     return await program_result(context, ran)
 
@@ -140,7 +140,7 @@ async def run_program(
         network=network,
         streams=True,
         facts={"argv": argv},
-        reads=files_of_program(argv),
+        quiet=is_quiet_program(argv),
     )
     return await program_result(context, ran)
 

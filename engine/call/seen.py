@@ -39,7 +39,7 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     kinds = seen_in(primitive.definition.effects, source)
     # A command that has asked for anything over the network can print it, or have put it into a file.
     asked = call.report.asked if source == "command" else None
-    examples: dict[str, Json] = {}
+    examples: dict[str, str] = {}
     if "outside" in kinds or asked:
         # An error can have the words of a server, too.
         hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), asked))
@@ -99,21 +99,25 @@ def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesI
 
 
 def _private_paths(call: Call, run: Run) -> Iterator[str]:
-    """The private files that a call has read: those that it opened, and those that its arguments name."""
+    """The private files that a call has read, as examples: those that its arguments name, and one that it opened or could see."""
     primitive, is_private = call.target.primitive, call.rules.authority.policy.flows.is_private
     assert primitive is not None
-    root = str(run.service.root)
-    if call.report.private_path is not None:
-        yield call.report.private_path.removeprefix(f"{root}/")
+    path = call.report.private_path
+    shown = path.removeprefix(f"{run.service.root}/") if path is not None else ""
+    can_read = primitive.definition.declared.source in ("command", "server")
+    if shown and not can_read:
+        yield shown
     named = [path for path, use in primitive.paths_in(call.arguments) if use in READS]
     for name, kind in primitive.judged.items():
         if kind in ("shell", "program"):
-            # A command reads files without the workspace. A primitive that runs it confined knows more: `Judge.note_read`.
+            # A command reads files without the workspace. A primitive that runs it confined knows more: `Judge.note_visible`.
             value = call.arguments.get(name)
             named += [
                 word for text in (value if isinstance(value, list) else [value]) for word in _BETWEEN.split(str(text))
             ]
     yield from (path for path in named if path and is_private(_absolute(run, path)))
+    if shown:
+        yield f"the output of {call.name}, which can read {shown}"
 
 
 def _absolute(run: Run, path: str) -> str:

@@ -97,11 +97,11 @@ class CallJudge:
         decision = self._paths.judge(path, "read")
         return decision is None or decision.verdict != "deny"
 
-    def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
-        """Note that a command may read these files, and all below the folders among them, as far as they lie in `roots`: whether
-        one has private data (`private_file`)."""
+    def note_visible(self, roots: Sequence[str], named: Iterable[str] = ()) -> None:
+        """Note that a command may read all files below the folders `roots`, and those `named`, which git may have: whether one has
+        private data (`private_file`)."""
         if self.private_path is None and self._marks_private():
-            self.private_path = private_file(paths, roots, self._private, self.allows)
+            self.private_path = private_file(named, roots, self._private, self.allows)
 
     def demand_going(self) -> None:
         """Refuse if the call has ended.

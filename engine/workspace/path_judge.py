@@ -55,8 +55,8 @@ class Judge(Protocol):
     def note_opened(self, path: str) -> None:
         """Note that the call opens a file."""
 
-    def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
-        """Note that a command may read these files, and all below the folders among them, as far as they lie in `roots`."""
+    def note_visible(self, roots: Sequence[str], named: Iterable[str] = ()) -> None:
+        """Note that a command may read all files below the folders `roots`, and those `named`, which git may have."""
 
     def writable(self) -> Sequence[str] | None:
         """The only paths in the workspace that the call may change, with everything below them; None if no rule lists them. A path
@@ -115,7 +115,7 @@ class AllowAll:
     def note_opened(self, path: str) -> None:
         """Do nothing."""
 
-    def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
+    def note_visible(self, roots: Sequence[str], named: Iterable[str] = ()) -> None:
         """Do nothing."""
 
     def writable(self) -> Sequence[str] | None:

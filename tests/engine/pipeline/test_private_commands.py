@@ -1,4 +1,4 @@
-"""Which commands let a session see private data: those that name a private file, and those that may read files nobody named."""
+"""Which commands let a session see private data: all that print content of files, while they can see a private file."""
 
 from __future__ import annotations
 
@@ -29,31 +29,19 @@ SEE = [
     ("bash", {"command": "cat customers.csv"}),
     ("bash", {"command": 'cat cus""tomers.csv'}),
     ("bash", {"command": "cat cust*"}),
-    ("bash", {"command": "cat [c]ustomers.csv"}),
     ("bash", {"command": "cat < cust'omers.csv'"}),
+    ("bash", {"command": "cat notes/a.md"}),
+    ("bash", {"command": "echo < customers.csv"}),
+    ("bash", {"command": "sha256sum -c notes/a.md"}),
+    ("bash", {"command": "git switch -q main; cat notes/a.md"}),
     ("bash", {"command": "x=customers; cat $x.csv"}),
     ("bash", {"command": "find . -type f -exec cat {} +"}),
     ("bash", {"command": "ls | xargs cat"}),
     ("bash", {"command": "grep -r Ada"}),
-    ("bash", {"command": "grep -re Ada -e Eve"}),
-    ("bash", {"command": "grep -r Ada ."}),
-    ("bash", {"command": "cd conf && cat secret.txt"}),
     ("bash", {"command": "cat secret.txt", "cwd": "conf"}),
-    ("bash", {"command": "cat conf/../customers.csv"}),
     ("bash", {"command": "cat linked"}),
-    ("bash", {"command": "cat deep/../secret.txt"}),
-    ("bash", {"command": "cat /proc/self/cwd/linked"}),
-    ("bash", {"command": "cat /dev/fd/../cwd/linked"}),
-    ("bash", {"command": "cat self/linked"}),
-    ("bash", {"command": "cat ~+/customers.csv"}),
-    ("bash", {"command": "cat ~0/conf/secret.txt"}),
-    ("bash", {"command": "cat ~nobody/$PWD/customers.csv"}),
-    ("bash", {"command": "dd if=~+/customers.csv"}),
-    ("bash", {"command": "cp -r conf copy"}),
-    ("bash", {"command": "diff -r conf notes"}),
     ("bash", {"command": "sort --files0-from=list"}),
     ("bash", {"command": 'du --files0=cus""tomers.csv'}),
-    ("bash", {"command": 'du --fi cus""tomers.csv'}),
     ("bash", {"command": "mv customers.csv x; cat x"}),
     ("bash", {"command": "python3 -c 'print(open(\"x\".replace(\"x\", \"cust\" + \"omers.csv\")).read())'"}),
     ("bash", {"command": "git show HEAD:customers.csv"}),
@@ -62,9 +50,6 @@ SEE = [
     ("bash", {"command": "make"}),
     ("bash", {"command": "cat 'unclosed"}),
     ("run_program", {"argv": ["cat", "customers.csv"]}),
-    ("run_program", {"argv": ["head", "-n1", "customers.csv"]}),
-    ("run_program", {"argv": ["grep", "-f", "customers.csv", "notes"]}),
-    ("run_program", {"argv": ["grep", "--file=customers.csv", "notes"]}),
     ("run_program", {"argv": ["sh", "-c", "cat cust*"]}),
     ("run_program", {"argv": ["make"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:customers.csv"]}),
@@ -84,7 +69,6 @@ SEE = [
     ("bash", {"command": "git show HEAD -- notes"}),
     ("git", {"operation": "SHOW", "args": ["HEAD@{10:00}"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD^{/a:b}"]}),
-    ("run_program", {"argv": ["grep", "-vfcustomers.csv", "notes/a.md"]}),
     ("run_tests", {}),
     ("move_file", {"source": "customers.csv", "target": "moved.txt"}),
     ("copy_file", {"source": "customers.csv", "target": "copied.txt"}),
@@ -98,14 +82,11 @@ SEE = [
     ("edit_file", {"path": "customers.csv", "old_text": "Bob", "new_text": "Eve"}),
 ]  # fmt: skip
 DO_NOT_SEE = [
-    ("bash", {"command": "ls * && echo cust* && stat notes/a.md"}),
-    ("bash", {"command": "cat notes/a.md && wc -l notes/a.md | tail -1"}),
-    ("bash", {"command": "grep -rn Ada notes"}),
-    ("bash", {"command": "cat a.md", "cwd": "notes"}),
+    ("bash", {"command": "ls * && echo cust* && cd notes"}),
     ("bash", {"command": "find . -name '*.md'"}),
-    ("bash", {"command": "sed -n 1,3p notes/a.md"}),
     ("bash", {"command": "git status && git log --oneline"}),
-    ("run_program", {"argv": ["diff", "notes/a.md", "notes/b.md"]}),
+    ("run_program", {"argv": ["mkdir", "-p", "notes/inner"]}),
+    ("bash", {"command": "git branch | tee notes/branches"}),
     ("git", {"operation": "STATUS"}),
     ("git", {"operation": "STATUS", "args": ["-s", "-uno"]}),
     ("git", {"operation": "CHECKOUT", "args": ["-q", "-B", "other", "HEAD"]}),
@@ -141,10 +122,11 @@ def work(base: Path) -> Path:
         (root / name).write_text("Ada\n")
     if not (root / ".git").exists():
         (root / "linked").symlink_to("customers.csv")
-        (root / "self").symlink_to("/proc/self/cwd")
-        (root / "conf" / "inner").mkdir()
-        (root / "deep").symlink_to("conf/inner")
-        for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "a"]):
+        for words in (
+            ["init", "-q", "-b", "main"],
+            ["add", "-A"],
+            ["-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "a"],
+        ):
             subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
     return root
 
@@ -154,7 +136,7 @@ def seen(service: SyncToolService, *calls: tuple[str, dict[str, Any]]) -> set[st
     session, token = service.within(lambda s: s.open_session("agent"))
     for tool, arguments in calls:
         error = service.invoke(tool, arguments, session=token).error
-        assert error is None or not error.denied, error
+        assert error is None or not (error.denied or error.code == "internal_error"), error
     return set(service.within(lambda s: s.sessions.seen(session)))
 
 
@@ -166,7 +148,7 @@ def test_a_command_that_may_read_a_private_file(
 
 
 @pytest.mark.parametrize(("tool", "arguments"), DO_NOT_SEE, ids=str)
-def test_a_command_that_reads_only_the_files_that_it_names(
+def test_a_command_that_prints_no_content_of_files(
     service: SyncToolService, work: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
     assert seen(service, (tool, arguments)) == set()
@@ -225,47 +207,31 @@ def test_a_private_file_in_a_folder_outside_the_workspace(tmp_path: Path) -> Non
         home=tmp_path / "home", workspace=tmp_path / "work", governance=rules, ask=yes
     ) as service:
         (other / "customers.csv").write_text("Ada")
-        commands = [bash("make"), bash(f"grep -r Ada {data} {other} ..")]
-        assert seen(service, *commands) == set()
+        assert seen(service, bash("make")) == set()
         (data / "customers.csv").write_text("Ada")
-        for command in commands:
-            assert seen(service, command) == {"private"}
+        assert seen(service, bash("make")) == {"private"}
 
 
 @pytest.fixture
-def service_with_links(tmp_path: Path) -> Iterator[tuple[SyncToolService, Path]]:
+def opened(tmp_path: Path) -> Iterator[tuple[SyncToolService, Path]]:
     work = tmp_path.resolve() / "work"
-    for folder in ("conf", "deep/inner", "links", "notes"):
+    for folder in ("conf", "notes"):
         (work / folder).mkdir(parents=True)
     with SyncToolService.open(home=tmp_path / "home", workspace=work, governance=RULES, ask=yes) as service:
         yield service, work
 
 
-@pytest.mark.parametrize("target", ["customers.csv", "conf", "deep/back", "conf/secret.txt"])
-def test_a_link_in_a_folder_that_is_searched(service_with_links: tuple[SyncToolService, Path], target: str) -> None:
-    service, work = service_with_links
-    for name in ("loop", "deep/inner/loop"):
-        (work / name).symlink_to(work / "deep")
-    (work / "deep" / "back").symlink_to("../conf")
-    (work / "links" / "a").symlink_to(work / "notes")
-    assert seen(service, bash("diff -r links notes")) == set()
-    (work / "links" / "b").symlink_to(work / target)
-    for name in ("customers.csv", "conf/secret.txt"):
-        (work / name).write_text("Ada")
-    assert seen(service, bash("diff -r links notes")) == {"private"}
-
-
-def test_a_file_that_appears_between_two_commands(service_with_links: tuple[SyncToolService, Path]) -> None:
-    service, _ = service_with_links
+def test_a_file_that_appears_between_two_commands(opened: tuple[SyncToolService, Path]) -> None:
+    service, _ = opened
     write = "touch -r notes x; echo Ada > conf/secret.txt; touch -r notes conf"
     assert seen(service, bash("make"), bash("make")) == set()
     assert seen(service, bash("make"), bash(write), bash("make")) == {"private"}
 
 
 def test_a_folder_with_too_many_entries_counts(
-    service_with_links: tuple[SyncToolService, Path], monkeypatch: pytest.MonkeyPatch
+    opened: tuple[SyncToolService, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, work = service_with_links
+    service, work = opened
     monkeypatch.setattr(private_files, "MAX_SEARCHED", 10)
     assert seen(service, bash("make")) == set()
     for name in range(10):
@@ -273,9 +239,9 @@ def test_a_folder_with_too_many_entries_counts(
     assert seen(service, bash("make")) == {"private"}
 
 
-def test_a_folder_that_nobody_can_search(service_with_links: tuple[SyncToolService, Path]) -> None:
+def test_a_folder_that_nobody_can_search(opened: tuple[SyncToolService, Path]) -> None:
     """A command can make it readable."""
-    _, work = service_with_links
+    _, work = opened
     (work / "notes").chmod(0o000)
     try:
         line = [sys.executable, "-c", AS_USER, str(work)]
@@ -294,7 +260,7 @@ from albert_tools.engine.workspace.private_files import private_file
 header, none = struct.pack("II", 0x20080522, 0), struct.pack("IIIIII", 0, 0, 0, 0, 0, 0)
 assert sys.platform != "linux" or ctypes.CDLL(None).capset(header, none) == 0
 root = sys.argv[1]
-print(private_file([root], [root], PathPatterns([("*.pem", "")], root, "/home/user"), lambda path: True))
+print(private_file([], [root], PathPatterns([("*.pem", "")], root, "/home/user"), lambda path: True))
 """
 
 

@@ -1,0 +1,70 @@
+"""Which commands print no content of files, and copy none: all others let a session see the private files that they can see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+
+from albert_tools.engine.shell.judge import judge_argv, judge_command
+from albert_tools.engine.shell.verdict import Judgement
+
+#: Programs that print the names of files at most, or what another program has printed.
+_QUIET = frozenset(
+    """
+    : [ basename cal cd chmod date df dirname echo expr factor false fd find free groups hostname id ls mkdir nproc numfmt printf
+    ps pwd readlink realpath rm rmdir seq sleep tee test touch tr tree true tty uname uptime which whoami
+    """.split()
+)
+#: Operations of git that print no content.
+_QUIET_GIT = frozenset(
+    "ADD BRANCH CHECKOUT CLONE COMMIT FETCH LOG MERGE PULL PUSH REBASE REMOTE RESET REV-PARSE STATUS SWITCH TAG".split()
+)
+#: Options of CHECKOUT that name a branch.
+_NEW_BRANCH = frozenset(("-b", "-B", "--orphan"))
+_PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b")
+#: The options by which some of these print content, or take it into a message, which any operation may print. `raw` prints what a
+#: tag names, which can be a file.
+_PRINTING = {
+    "COMMIT": re.compile(rf"{_PATCH.pattern}|-(?!-)\S*[Ft]|--(file|template|dry-run)\b"),
+    "LOG": _PATCH,
+    "STATUS": re.compile(r"-(?!-)\S*v|--verbose\b"),
+    # They can put the files of one folder into another.
+    **dict.fromkeys(("MERGE", "REBASE"), re.compile(r"-(X|s)|--strategy")),
+    **dict.fromkeys(("BRANCH", "TAG"), re.compile("--(format|sort)=.*raw", re.DOTALL)),
+}
+
+
+def is_quiet_command(text: str) -> bool:
+    """Whether a text for bash prints no content of files."""
+    # Redirections are no words of a command.
+    return "<" not in text and _is_quiet(judge_command(text))
+
+
+def is_quiet_program(argv: Sequence[str]) -> bool:
+    """Whether a program with its arguments prints no content of files."""
+    return _is_quiet(judge_argv(tuple(argv)))
+
+
+def is_quiet_git(operation: str, arguments: Sequence[str]) -> bool:
+    """Whether an operation of git prints no content of files, nor gives a file another name.
+
+    A path among the arguments doesn't say enough: in the history, a file can be a folder, and have another name.
+    """
+    if operation not in _QUIET_GIT or (operation in _PRINTING and any(map(_PRINTING[operation].match, arguments))):
+        return False
+    # A revision can be a folder, whose files get other names.
+    options = takewhile(lambda word: word != "--", arguments)
+    from_revision = sum(word[:1] != "-" for word in arguments) > 1 and _NEW_BRANCH.isdisjoint(options)
+    return not (operation in ("CHECKOUT", "RESET") and from_revision)
+
+
+def _is_quiet(judgement: Judgement) -> bool:
+    for part in judgement.parts:
+        name, *words = part.argv or ("",)
+        is_quiet = name.rpartition("/")[2] in _QUIET or (
+            name == "git" and bool(words) and is_quiet_git(words[0].upper(), words[1:])
+        )
+        if part.verdict != "ordinary" or not is_quiet:
+            return False
+    return True
