@@ -1,8 +1,9 @@
 """Patterns of paths, written as in `.gitignore`, in an index.
 
-``secrets`` matches every file or folder of this name in the workspace, at any depth. ``src/*.py`` and ``./x`` start at the
-workspace. ``/etc`` and ``$HOME/.ssh`` are absolute. ``**`` matches any number of folders. A pattern that matches a folder also
-matches its content. There is no ``!``: a rule can't permit a path that another rule forbids.
+``secrets`` matches every file or folder of this name in the workspace, at any depth; but ``config`` is not git's own
+``.git/config``. ``src/*.py`` and ``./x`` start at the workspace. ``/etc`` and ``$HOME/.ssh`` are absolute. ``**`` matches any
+number of folders. A pattern that matches a folder also matches its content. There is no ``!``: a rule can't permit a path that
+another rule forbids.
 
 Patterns are indexed by their literal parts. So matching needs a few lookups for each part of a path, independent of the number of
 patterns. `pathspec` is used only for patterns with wildcards; of these, it tests one by one the patterns whose literal parts
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 _WILD = re.compile(r"[*?\[\\]")
+#: What git itself has in ``.git``. A name in the rules means what the project calls so.
+_OF_GIT = frozenset(
+    "HEAD branches config description hooks index info logs modules objects packed-refs refs worktrees".split()
+)
 #: What separates the literal texts in a part of a pattern.
 _LITERAL = re.compile(r"[*?\[\]\\]")
 
@@ -74,7 +79,8 @@ class PathPatterns:
             part, above = path[at + 1 : end], path[:end]
             match = self._rooted.get(above) or (self._under(above, path) if above in self._rooted_wild else None)
             if not match and at >= floor:
-                match = self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
+                is_of_git = part in _OF_GIT and above.endswith(f"/.git/{part}")
+                match = None if is_of_git else self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
             at = end
         if match or not self._wild or floor == len(path):
             return match

@@ -48,12 +48,18 @@ def is_git_folder(folder: str) -> bool:
     """Whether git takes a folder for a repository, or for the part of one that belongs to one working tree."""
     if not os.path.lexists(f"{folder}/HEAD"):
         return False
-    return os.path.lexists(f"{folder}/commondir") or _has_objects(folder)
+    return os.path.lexists(f"{folder}/commondir") or _has(folder, "objects", "refs")
+
+
+def _has(folder: str, *names: str) -> bool:
+    return all(os.path.lexists(f"{folder}/{name}") for name in names)
 
 
 def _has_objects(folder: str) -> bool:
-    """Whether a folder may have the objects of a repository, also of one whose `commondir` names it."""
-    return os.path.lexists(f"{folder}/objects") and os.path.lexists(f"{folder}/refs")
+    """Whether a folder has the objects of a repository, also of one that only its `commondir` names. Code has such folders, too."""
+    with suppress(OSError):
+        return _has(folder, "refs") and any(map(_OF_STORE.fullmatch, os.listdir(f"{folder}/objects")))
+    return _has(folder, "objects", "refs")
 
 
 def _is_store(folder: str) -> bool:
@@ -75,11 +81,6 @@ def in_git_folder(path: str) -> bool:
 def git_content(path: str) -> bool:
     """Whether an absolute path leads to a part of a git folder that may contain names or content of tracked files."""
     return any(parts[0] not in _PLAIN for parts in _inner_parts(path))
-
-
-def is_file_of_git(path: str) -> bool:
-    """Whether an absolute path is one that git uses itself, such as ``.git/config``. A name in the rules can be the same."""
-    return any(len(parts) == 1 for parts in _inner_parts(path))
 
 
 def _inner_parts(path: str) -> Iterator[list[str]]:

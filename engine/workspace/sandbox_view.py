@@ -21,7 +21,7 @@ from albert_tools.engine.model.folders import within
 from albert_tools.engine.policy.writable_paths import writable_in_workspace
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
 from albert_tools.engine.sandbox.command.view import View, programs
-from albert_tools.engine.workspace.git_folders import git_folder_of, is_file_of_git, is_git_folder
+from albert_tools.engine.workspace.git_folders import git_folder_of, is_git_folder
 from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER, GIT_FOLDER, protected_folder
 from albert_tools.engine.workspace.workspace import Workspace
@@ -94,9 +94,9 @@ def command_view(
         shown: list[str] | None = None
         if workspace.judge.selective:
             shown, denied = shown_and_hidden(workspace.judge, root)
-            hidden += (path for path in denied if not is_file_of_git(path))
+            hidden += denied
+        hidden, sealed = ([path for path in paths if not within(path, *hide)] for paths in (hidden, sealed))
         hidden += (folder for folder in hide if not within(folder, *hidden))
-        sealed = [path for path in sealed if not within(path, *hide)]
         readable = tuple(path for path in workspace.extra_roots if _wholly_readable(workspace, path))
         if shown is not None:
             # Hidden paths need no protection, and protecting them would make them visible.

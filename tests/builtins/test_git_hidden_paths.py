@@ -991,6 +991,18 @@ def test_a_forbidden_name_of_a_file_of_git_stops_no_command(govern: Callable[...
     assert MARK not in home.value("bash", command="cat config/index; true")["output"]
 
 
+def test_folders_named_as_those_of_git_are_no_repository(govern: Callable[..., Governed]) -> None:
+    home = govern(governance={"forbidden_paths": ["config", "*.pem", ".git/token"], "allow": ["bash", "write_file"]})
+    for name in ("config", "k.pem", ".git/token", "src/main.py", "src/objects/cube.py"):
+        (home.work / name).parent.mkdir(parents=True, exist_ok=True)
+        (home.work / name).write_text(f"{MARK}\n")
+    home.value("bash", command="mkdir -p objects refs src/refs")
+    for name in ("config", "k.pem", ".git/token"):
+        assert MARK not in home.value("bash", command=f"cat {name}; true")["output"]
+    assert MARK in home.value("read_file", path="src/main.py")
+    assert MARK in home.value("read_file", path="src/objects/cube.py")
+
+
 def test_files_of_a_repository_that_alone_is_allowed(govern: Callable[..., Governed]) -> None:
     """The rules allow paths where they are, and forbid them in all layouts of the repository."""
     rules = {"forbidden_paths": ["main/config/prod.yml", "*.pem"], "allow": ["git"]}

@@ -23,6 +23,12 @@ ROOT, HOME = "/w/project", "/home/user"
     ("pattern", "hits", "misses"),
     [
         ("secrets", ["/w/project/secrets", "/w/project/a/secrets/b", "/q/secrets"], ["/w/project/secrets2"]),
+        (
+            "config",
+            ["/w/project/config", "/w/project/x.git/config", "/w/project/.git/x/config"],
+            ["/w/project/.git/config"],
+        ),
+        (".git/config", ["/w/project/.git/config"], ["/w/project/config"]),
         ("secrets/", ["/w/project/secrets", "/w/project/a/secrets/b"], ["/w/project/a"]),
         (
             "src/*.py",
