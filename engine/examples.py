@@ -41,7 +41,7 @@ from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import EXAMPLE_STAGES, Pipeline
-from albert_tools.engine.pipeline.scratch import ScratchSpace, reads_outside
+from albert_tools.engine.pipeline.scratch import ScratchSpace
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.workspace.workspace import Workspace
 
@@ -286,7 +286,7 @@ def denied_tools(
     """The tools that an example must not execute, each with the reason.
 
     They are the tools that the rules deny, and the primitives that they ask about or that the lease of the `session` does not
-    cover, except those that only use the workspace. Without rules, they are all tools with effects outside the temporary
+    cover, except those that name files of the workspace. Without rules, they are all tools with effects outside the temporary
     workspace.
     """
     rules, authority = context.governance, context.authority
@@ -298,11 +298,11 @@ def denied_tools(
     if authority is not None:
         for p in primitives:
             decision = authority.policy.permits(p.definition, p.gated, authority.modes.mode)
-            asks = decision.verdict == "ask" and (p.context is None or reads_outside(p))
+            asks = decision.verdict == "ask" and not p.paths
             if not p.gated and (decision.verdict == "deny" or asks):
                 denied[p.name] = decision.failure(p.name)
     if session is not None:
-        for p in filter(reads_outside, primitives):
+        for p in (p for p in primitives if not p.paths):
             try:
                 recorded(context.sessions, "sessions").demand(session, p.name)
             except Failure as why:

@@ -70,13 +70,9 @@ async def scratch(call: Call, run: Run) -> Call:
 
 
 def _stays_inside(primitive: Primitive) -> bool:
-    """Whether a call can only change its workspace, needs no permission, and reads nothing that somebody else has written."""
+    """Whether a call can only use files of its workspace, needs no permission, and reads nothing that somebody else has written."""
     if primitive.gated or primitive.definition.declared.source in OUTSIDE:
         return False
     effects = set(primitive.definition.effects)
-    return effects <= {"read"} or (primitive.context is not None and effects <= {"read", "write", "delete"})
-
-
-def reads_outside(primitive: Primitive) -> bool:
-    """Whether an example may execute the primitive although it reads the machine instead of the temporary workspace."""
-    return not primitive.gated and not primitive.paths and set(primitive.definition.effects) == {"read"}
+    # Without a path it acts on something else.
+    return not effects or (bool(primitive.paths) and effects <= {"read", "write", "delete"})

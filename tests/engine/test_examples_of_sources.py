@@ -136,9 +136,11 @@ def test_effects_outside_need_a_stub(bench: Any) -> None:
 
 def test_effects_inside_are_real(bench: Any) -> None:
     above = '@example(arguments={}, result="a", expect_files={"note.txt": "a"})\n'
-    bench.define('return tools.note(text="a")', above=above)
+    bench.define('tools.write_file(path="note.txt", content="a")\n    return "a"', above=above)
     assert not (bench.work / "note.txt").exists()
-    bench.define("return tools.look()", above='@example(arguments={}, result="door")\n')
+    # What acts on no file may act anywhere.
+    for body in ("return tools.look()", 'return tools.note(text="a")'):
+        assert "an example can't call" in bench.refused(body, "@example(arguments={})\n").message
 
 
 def test_the_owners_denial_applies_in_examples(make_bench: Any) -> None:
@@ -174,7 +176,7 @@ def test_without_rules_examples_have_no_effects_outside(make_bench: Any) -> None
     bench = make_bench(governance={"nonsense": 1})
     assert "can't be used" in bench.refused("return tools.look()", "@example(arguments={})\n").message
     assert bench.done == []
-    bench.define('return tools.note(text="a")', above='@example(arguments={}, result="a")\n')
+    bench.define('tools.write_file(path="a", content="a")', above="@example(arguments={})\n")
 
 
 def test_stubs(bench: Any) -> None:
@@ -239,7 +241,7 @@ def test_progress_is_reported(bench: Any) -> None:
 
 def test_the_examples_of_a_source_share_scratch_space(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examples, "MAX_SCRATCH_BYTES", 1024 * 1024)
-    body = 'for i in range(2):\n        tools.note(text="x" * 300_000)'
+    body = 'for i in range(2):\n        tools.write_file(path="a", content="x" * 300_000)'
     bench.define(body, above="@example(arguments={})\n")
     failure = bench.refused(body, "@example(arguments={})\n" * 2)
     assert [e["line"] for e in failure.details["examples"]] == [2]
