@@ -84,17 +84,13 @@ def is_host_fixed(
 
 
 def _server_of(url: str) -> tuple[str, int] | None:
-    """The host and the port of a URL, or of a text that is only a host; None for other texts."""
-    scheme = _SCHEME.match(url)
-    text = url if scheme is not None else f"https://{url}/"
-    host = host_of(text)
-    if host is None or (scheme is None and (host != url.lower() or "." not in host)):
-        return None
+    """The host and the port of a URL; None for other texts. A host alone can be the name of a file, such as ``readme.md``."""
+    host = host_of(url) if _SCHEME.match(url) else None
     try:
-        port = urlsplit(text).port
+        port = urlsplit(url).port
     except ValueError:
         return None
-    return host, port or (80 if text[:5].lower() == "http:" else 443)
+    return (host, port or (80 if url[:5].lower() == "http:" else 443)) if host is not None else None
 
 
 def _texts_in(value: Any) -> Iterator[str]:

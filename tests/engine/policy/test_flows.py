@@ -205,6 +205,8 @@ class TestACallOfAProgram:
             ("http://local.example.org:8080/2", False),
             # Only in the middle of a text of the caller.
             ("https://middle.example.org/2", True),
+            # The name of a file, or a host alone.
+            ("https://readme.md/2", True),
             ("https://notes/2", True),
             ("", True),
         ],
@@ -216,9 +218,10 @@ class TestACallOfAProgram:
         manifest = Manifest(calls=(replace(FETCH, arguments={"url": follow}),))
         given = {
             "url": "https://api.example.org/1?x=https://evil.org/",
-            "more": ["other.example.org", {"x": "http://local.example.org:8080"}],
+            "more": ["https://other.example.org", {"x": "http://local.example.org:8080"}],
             "text": "read https://middle.example.org/ and notes",
             "name": "notes",
+            "path": "readme.md",
         }
         definition = ToolDefinition("fetch", "Fetch.", (), {}, ("network",), "primitive", category="network")
         found = flows.judge_call(manifest, "v", [0], {"url": url}, given, [], definition=definition)
