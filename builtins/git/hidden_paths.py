@@ -15,6 +15,7 @@ no search would prove anything. The repository has a mark from then on, and coun
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import sys
@@ -244,9 +245,8 @@ def _linked_stores(objects: str) -> Iterator[str]:
     known, ahead = {objects}, [objects]
     while ahead:
         store = ahead.pop()
-        # Git takes off quotes.
-        lines = beginning(f"{store}/info/alternates", _MAX_ALTERNATES).splitlines()
-        named = (os.path.join(store, line.strip('"')) for line in lines)
+        lines = beginning(f"{store}/info/alternates", _MAX_ALTERNATES).split("\n")
+        named = (os.path.join(store, name) for line in lines for name in (line, _unquoted(line)))
         # A hostile file can name many folders that don't exist.
         places = [store, *filter(os.path.isdir, named)]
         with suppress(OSError), os.scandir(store) as entries:
@@ -255,6 +255,13 @@ def _linked_stores(objects: str) -> Iterator[str]:
         known |= found
         ahead += found
     yield from known - {objects}
+
+
+def _unquoted(line: str) -> str:
+    """A line without the quotes and escapes that git takes off."""
+    with suppress(ValueError):
+        return os.fsdecode(codecs.escape_decode(os.fsencode(line.strip('"')))[0])
+    return line
 
 
 def _hidden(judge: Judge, root: str, top: str, repos: Repositories) -> HiddenPaths:
