@@ -7,6 +7,7 @@ approved in advance.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -103,12 +104,19 @@ def _not_ordinary(call: PlannedCall) -> str | None:
         return ""
     commands = [(text, judge_command(text)) for text in texts]
     commands += [(shlex.join(words), judge_argv(words)) for words in (tuple(map(_template, argv)) for argv in lists)]
-    runners = [key for key, row in allow_list()["runners"].items() if row.get("builds")]
+    # These load code from the folder, too: runners, and variables that name folders of it.
+    loading = [key for key, row in allow_list()["runners"].items() if row.get("builds")]
+    loading += (f"{name}=" for name in re.split(r"\W+", allow_list()["variables"]["folders"]))
+    variables = [
+        _template(one) for value in _used(call, "environment") for inner in values_in(value) for one in _texts(inner)
+    ]
     return next(
         (
             text
             for text, judgement in commands
-            if not judgement.parts or any(map(_differs, judgement.parts)) or any(key in text for key in runners)
+            if not judgement.parts
+            or any(map(_differs, judgement.parts))
+            or any(key in each for key in loading for each in (text, *variables))
         ),
         None,
     )

@@ -178,6 +178,7 @@ def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: R
 def _set_variables(words: list[Word], start: Start) -> None:
     """Check the assignments of `env` and remove them from `words`."""
     while words and "=" in words[0].text.split(HOLE)[0]:
-        name, _, value = words.pop(0).text.partition("=")
-        if not may_set(name, Word(value, HOLE not in value), True, start):
+        word = words.pop(0)
+        name, _, value = word.text.partition("=")
+        if not may_set(name, Word(value, word.known), True, start):
             raise Unclear("it sets a variable that may change how programs run", f"{name}=")

@@ -243,6 +243,9 @@ def test_a_variable_that_is_not_fixed(entry: Any, is_free: bool) -> None:
         ({"command": "shell"}, "uv run ruff check .", True),
         ({"command": "shell"}, "git commit -a -m x", True),
         ({"command": "shell"}, "git log -n 3 | head", False),
+        ({"command": "shell"}, "pip list", False),
+        ({"command": "shell"}, "PYTHONPATH=. pip list", True),
+        ({"command": "shell", "env": "environment"}, "pip list", True),
         ({"argv": "program"}, "pytest", True),
         ({"command": "shell"}, "grep -n a b.txt", False),
         ({"argv": "program"}, "./deploy.sh", True),
@@ -252,6 +255,7 @@ def test_a_variable_that_is_not_fixed(entry: Any, is_free: bool) -> None:
 )
 def test_a_folder_that_is_not_fixed_chooses_the_program(uses: dict[str, str], command: str, is_free: bool) -> None:
     given = {"command": Value(((command,),)), "argv": Value(places=(Value(((command,),)),))}
+    given["env"] = Value(places=(Value((("PYTHONPATH=.",),)),))
     for folder, is_hole in (((GIVEN,), True), (("sub/", GIVEN), True), (("sub",), False)):
         arguments = {**{name: given[name] for name in uses}, "cwd": Value((folder,))}
         call = PlannedCall("bash", arguments=arguments, uses={**uses, "cwd": "folder"})

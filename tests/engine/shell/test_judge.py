@@ -180,6 +180,9 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "ruff format --diff evil.py > x.log; make",
         # `make` expands what stands in its environment.
         "DEBUG='$(shell touch x)' make",
+        "env V=* make",
+        # Its error prints what it was given.
+        "git add evil 2> x.log; make",
         "LANG='$(shell touch x)'; make",
         "env CI='$(shell touch x)' make",
         "export DEBUG=1; for DEBUG in '$(shell touch x)'; do make; done",
