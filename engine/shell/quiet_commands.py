@@ -18,7 +18,7 @@ _QUIET = frozenset(
 )
 #: Operations of git that print no content.
 _QUIET_GIT = frozenset(
-    "ADD BRANCH CHECKOUT CLONE COMMIT FETCH LOG MERGE PULL PUSH REBASE REMOTE RESET REV-PARSE STATUS SWITCH TAG".split()
+    "ADD BRANCH CHECKOUT CLONE COMMIT FETCH LOG MERGE PULL PUSH REBASE RESET REV-PARSE STATUS SWITCH TAG".split()
 )
 #: Options of CHECKOUT that name a branch.
 _NEW_BRANCH = frozenset(("-b", "-B", "--orphan"))

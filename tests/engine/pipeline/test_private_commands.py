@@ -47,6 +47,7 @@ SEE = [
     ("bash", {"command": "git show HEAD:customers.csv"}),
     ("bash", {"command": "git show HEAD:conf/secret.txt", "cwd": "notes"}),
     ("bash", {"command": "git log -p"}),
+    ("bash", {"command": "git remote -v"}),
     ("bash", {"command": "make"}),
     ("bash", {"command": "cat 'unclosed"}),
     ("run_program", {"argv": ["cat", "customers.csv"]}),
