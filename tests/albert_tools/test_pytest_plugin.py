@@ -7,6 +7,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.pages import ROOT
 
 PAGE = (ROOT / "docs" / "embedding.md").read_text("utf-8")
@@ -43,6 +45,7 @@ class TestOwn:
 '''
 
 
+@pytest.mark.slow
 def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     block = PAGE[PAGE.index("    import pytest\n") :]
     (tmp_path / "test_own.py").write_text(textwrap.dedent(block) + OWN)

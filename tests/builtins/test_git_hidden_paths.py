@@ -430,16 +430,21 @@ async def test_everyday_work_keeps_the_forbidden_files(repository: Path) -> None
 
 MERGING = (
     "MERGE main",
-    "MERGE --ff-only --strategy=subtree main",
-    "MERGE --ff-only -X ours main",
-    "MERGE --continue",
     "REBASE main",
-    "REBASE --onto=main early",
-    "REBASE --continue",
-    "REBASE --skip",
     "PULL --rebase",
     "STASH pop",
-    "STASH branch new",
+    *(
+        pytest.param(how, marks=pytest.mark.slow)
+        for how in (
+            "MERGE --ff-only --strategy=subtree main",
+            "MERGE --ff-only -X ours main",
+            "MERGE --continue",
+            "REBASE --onto=main early",
+            "REBASE --continue",
+            "REBASE --skip",
+            "STASH branch new",
+        )
+    ),
 )
 
 
@@ -838,6 +843,7 @@ def layouts(govern: Callable[..., Governed]) -> Governed:
     return home
 
 
+@pytest.mark.slow
 def test_no_layout_of_a_repository_shows_a_forbidden_file(layouts: Governed) -> None:
     commit = hash_of(layouts.work / "main", "main")
     blob = hash_of(layouts.work / "main", "main:config/prod.yml")
@@ -863,7 +869,7 @@ def test_no_layout_of_a_repository_shows_a_forbidden_file(layouts: Governed) -> 
     assert answer.count("not a git repository") == 2 * len(folders), answer
 
 
-@pytest.mark.parametrize("confinement", ["bwrap", "landlock"])
+@pytest.mark.parametrize("confinement", ["bwrap", pytest.param("landlock", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("how", ["alternates", "links", "chain", "around"])
 def test_a_repository_that_a_command_makes_shows_no_objects_of_another_one(
     govern: Callable[..., Governed], how: str, confinement: str

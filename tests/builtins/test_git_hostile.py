@@ -302,13 +302,14 @@ BOTH = (
     "an absorbed submodule",
     "a .git file",
 )
+FEW = ("filter.clean", "core.hooksPath")
 
 
 @pytest.mark.parametrize(
     ("kind", "way"),
     [
         *(pytest.param("bwrap", way, marks=[] if way in BOTH else [pytest.mark.slow]) for way in WAYS),
-        *(("landlock", way) for way in BOTH),
+        *(pytest.param("landlock", way, marks=[] if way in FEW else [pytest.mark.slow]) for way in BOTH),
     ],
     ids=str,
 )

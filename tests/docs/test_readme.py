@@ -46,6 +46,7 @@ def test_the_readme_shows_what_the_commands_print(tmp_path: Path) -> None:
     assert manifest[1] in albert("review", "find_and_replace").out
 
 
+@pytest.mark.slow
 def test_the_first_commands_work_in_a_clone(tmp_path: Path) -> None:
     albert = Albert(tmp_path)
     shutil.copytree(ROOT / "examples", albert.project / "examples")

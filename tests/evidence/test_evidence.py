@@ -22,6 +22,7 @@ def broken() -> evidence.Section:
     raise OSError("no room")
 
 
+@pytest.mark.slow
 def test_a_failure_is_reported_and_exits_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = tmp_path / "artifacts" / "report.md"
     (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2\n")

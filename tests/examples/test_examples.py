@@ -145,12 +145,14 @@ def script(name: str, home: Path, timeout: float) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_embedding_application(tmp_path: Path) -> None:
     printed = script("embed.py", tmp_path, timeout=60)
     assert "{'Ada': 46.875, 'Grace': 15.625}" in printed
     assert "did you mean 'orders_of'" in printed
 
 
+@pytest.mark.slow
 def test_the_orchestrator(tmp_path: Path) -> None:
     lines = script("orchestrator.py", tmp_path, timeout=60).splitlines()
     assert [line.split()[:2] for line in lines[:8]] == [
@@ -197,6 +199,7 @@ def test_an_agent_of_a_framework_calls_a_tool_that_was_approved_meanwhile(framew
     assert printed.splitlines()[:2] == ["It is defined.", "It says HELLO."]
 
 
+@pytest.mark.slow
 def test_from_a_text_to_a_commit(tmp_path: Path) -> None:
     """A composite writes, reads back, fixes, tests and commits; the script compares record, counters and repository."""
     done, recorded, *rest = script("build_and_commit.py", tmp_path, timeout=280).splitlines()

@@ -272,10 +272,12 @@ def verified(fleet: Fleet) -> Iterator[object]:
         return iter(list(record.entries()))
 
 
+@pytest.mark.fleet
 def test_runs_survive_what_happens_to_workers(fleet: Fleet) -> None:
     check(fleet, ATTACKS, 6, 4, 1)
 
 
+@pytest.mark.fleet
 def test_runs_survive_what_happens_to_machines(machines: Fleet) -> None:
     check(machines, AS_ROOT, 6, 5, 1)
 

@@ -41,7 +41,7 @@ PATIENCE = 60.0
 
 Report = Callable[[Any], None]
 
-#: The environment variable with the address of the process that forks the parents.
+#: The environment variable with the folder of the addresses of the processes that fork the parents.
 VARIABLE = "TEST_PARENTS"
 ROOT = Path(__file__).parents[2]
 
@@ -69,22 +69,22 @@ def prepare() -> None:
         forkserver.ensure_running()
 
 
-def share() -> str:
-    """Start the process that forks the parents of this process and of the workers that pytest-xdist starts in it. Returns its
-    address."""
+def share() -> tuple[str, str]:
+    """Start the processes that fork the parents of this process and of the workers that pytest-xdist starts in it. Returns the
+    address of that for parents without further modules, and of that for those with some: a fork copies all that is imported."""
     if VARIABLE not in os.environ:
-        folder = tempfile.mkdtemp(prefix="parents-")
-        address = os.environ[VARIABLE] = os.path.join(folder, "address")
-        # An interrupt from the terminal is for the tests.
-        process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, str(ROOT), address],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd=ROOT,
-        )
+        folder = os.environ[VARIABLE] = tempfile.mkdtemp(prefix="parents-")
         atexit.register(shutil.rmtree, folder, True)
-        atexit.register(process.kill)
-    return os.environ[VARIABLE]
+        for address in share():
+            # An interrupt from the terminal is for the tests.
+            process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT, str(ROOT), address],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd=ROOT,
+            )
+            atexit.register(process.kill)
+    return f"{os.environ[VARIABLE]}/plain", f"{os.environ[VARIABLE]}/more"
 
 
 class _Reports:
@@ -172,7 +172,7 @@ class Parent:
     def __init__(self, work: Callable[..., None], modules: Sequence[str] = ()) -> None:
         """`modules` are imported before the first fork."""
         self._name = work.__name__
-        self._ask = _connected(share())
+        self._ask = _connected(share()[bool(modules)])
         self._ask.send((forked_zygotes.used(), work, modules))
         # Threads of a test may run processes at the same time.
         self._turn = threading.Lock()

@@ -29,7 +29,6 @@ from typing import IO, Any, ClassVar
 
 import pytest
 
-from albert_tools.builtins.catalog import PLACES
 from albert_tools.surfaces.cli.main import main
 from tests.helpers import forked_zygotes
 from tests.helpers.children import Parent, Report
@@ -37,11 +36,9 @@ from tests.helpers.children import Parent, Report
 ROOT = Path(__file__).parent.parent.parent
 TOOLS = ROOT / "examples" / "tools"
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-#: The modules that commands import when they need them. The libraries behind them take seconds.
+#: The modules that some commands import when they need them. The libraries behind them take seconds, and much memory.
 MODULES = (
-    *(f"albert_tools.builtins.{place}" for place in sorted({*PLACES.values()})),
     "albert_tools.builtins.mounts.server_link",
-    "albert_tools.checkup",
     "albert_tools.surfaces.chat.anthropic_model",
     "albert_tools.surfaces.chat.command",
     "albert_tools.surfaces.chat.openai_model",
@@ -51,9 +48,8 @@ MODULES = (
     "albert_tools.surfaces.mcp.http",
     "albert_tools.surfaces.mcp.stdio",
     "albert_tools.surfaces.web.app",
-    "albert_tools.surfaces.worker.worker",
-    "tree_sitter_bash",
 )
+NEEDED_BY = frozenset(("chat", "lsp", "mcp", "mount", "--web"))
 #: The time limit of a command, in seconds.
 PATIENCE = 60.0
 
@@ -86,10 +82,14 @@ def run_albert_on_a_terminal(
     run_albert(report, words, cwd, environ, [terminal] * 3)
 
 
+def commands(words: Sequence[str], has_mounts: bool = False) -> Parent:
+    """The process that forks such a command."""
+    return _parent(MODULES if has_mounts or not NEEDED_BY.isdisjoint(words) else ())
+
+
 @cache
-def commands() -> Parent:
-    """The process that forks commands."""
-    return Parent(run_entry, MODULES)
+def _parent(modules: Sequence[str]) -> Parent:
+    return Parent(run_entry, modules)
 
 
 def run_entry(report: Report, entry: Callable[..., None], *arguments: Any) -> None:
@@ -112,7 +112,7 @@ class Server:
                 self.streams[number] = Path(self._folder.name, name)
                 os.mkfifo(self.streams[number])
         environ = {**environ, forked_zygotes.VARIABLE: forked_zygotes.start()}
-        self._fork = commands().fork(run_albert, list(words), cwd, environ, self.streams)
+        self._fork = commands(words).fork(run_albert, list(words), cwd, environ, self.streams)
         self.pid = self._fork.pid
         self._code: int | None = None
 
@@ -176,6 +176,8 @@ class Albert:
 
     #: The function that a fork runs.
     entry: ClassVar[Any] = staticmethod(run_albert)
+    #: Whether its commands start mounted servers.
+    has_mounts: ClassVar[bool] = False
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "home"
@@ -211,7 +213,7 @@ class Albert:
             streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
             streams[0].write_bytes(stdin)
             environ = {**environ, forked_zygotes.VARIABLE: forked_zygotes.start()}
-            code = commands().fork(type(self).entry, words, cwd, environ, streams).wait()
+            code = commands(words, self.has_mounts).fork(type(self).entry, words, cwd, environ, streams).wait()
             return Done(code, streams[1].read_text("utf-8"), streams[2].read_text("utf-8"))
 
     def serve(self, *words: str, pipes: str, env: dict[str, str] | None = None) -> Server:
@@ -234,7 +236,8 @@ class Albert:
         env = {**self.environ, "TERM": "xterm"}
         for name in ("NO_COLOR", "COLUMNS", "LINES"):
             env.pop(name, None)
-        child = commands().fork(run_albert_on_a_terminal, list(words), self.project, env, Path(os.ttyname(theirs)))
+        parent = commands(words, self.has_mounts)
+        child = parent.fork(run_albert_on_a_terminal, list(words), self.project, env, Path(os.ttyname(theirs)))
         seen = b""
         started = time.monotonic()
         while (passed := time.monotonic() - started) < PATIENCE:

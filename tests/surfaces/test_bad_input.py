@@ -130,6 +130,7 @@ def test_the_current_folder_was_deleted(ready, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_streams_that_are_closed_or_full(ready) -> None:
     def shell(script: str) -> subprocess.CompletedProcess[str]:
         script = script.replace("albert", " ".join(ready.command))

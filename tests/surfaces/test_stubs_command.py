@@ -76,6 +76,7 @@ def checked(folder: Path) -> list[str]:
     return [" ".join(filter(None, parts)) for parts in found]
 
 
+@pytest.mark.slow
 def test_mypy_knows_the_tools_and_accepts_the_examples(albert: Albert) -> None:
     sources = sorted(TOOLS.glob("*.tool"))
     assert albert("define", *map(str, sources)).code == 0

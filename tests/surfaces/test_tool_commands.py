@@ -231,6 +231,7 @@ def test_doctor_tests_the_limits(ready: Albert) -> None:
     assert document["facts"]["workspace"] == str(ready.project)
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(albert: Albert) -> None:
     for name in ("one", "two"):
         albert.write(f"{name}.tool", BASE.replace("base", name))

@@ -255,6 +255,7 @@ def test_what_a_worker_can_not_do_is_said(home: Albert, worker: Workers) -> None
         assert home(*words, env={"ALBERT_SESSION": session}).code == 3
 
 
+@pytest.mark.slow
 def test_a_schedule_begins_a_run_each_time(home: Albert, worker: Workers) -> None:
     added = home("schedule", "add", "each-minute", "* * * * *", "add", "name=a.txt", "--zone", "Europe/Berlin")
     assert added.code == 0, added.err
@@ -274,6 +275,7 @@ def test_a_schedule_begins_a_run_each_time(home: Albert, worker: Workers) -> Non
     assert home("schedule").out == ""
 
 
+@pytest.mark.slow
 def test_a_schedule_that_can_not_be_read_stops_no_worker(home: Albert, tmp_path: Path) -> None:
     there, block = tmp_path / "there", tmp_path / "block"
     (there / ".albert").mkdir(parents=True)
@@ -351,6 +353,7 @@ def test_a_run_works_in_a_checkout_and_its_changes_are_kept(home: Albert, worker
     wait_until(lambda: not list(Path(home.environ["XDG_DATA_HOME"]).glob("albert-checkouts/*")))
 
 
+@pytest.mark.slow
 def test_a_checkout_that_can_not_be_read_stops_no_worker(home: Albert, worker: Workers, repository: Path) -> None:
     allow_repository(home, f"{repository.parent}/*")
     words = ("add", "name=a.txt", "--repository", str(repository), "--revision", "v1")

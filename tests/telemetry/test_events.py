@@ -173,6 +173,7 @@ def test_the_applications_logger_can_be_one_of_the_standard_library(caplog: pyte
     assert (last.__dict__["tool"], last.__dict__["service"]) == ("report", "mine")
 
 
+@pytest.mark.slow
 def test_several_processes_write_to_one_private_file(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     code = (

@@ -16,6 +16,7 @@ from tests.helpers.generated_tools import generated_tools, some_program
 CATALOG = generated_tools(0)
 
 
+@pytest.mark.slow
 @examples(50)
 @given(st.data())
 def test_going_on_finds_nothing_more(data: st.DataObject) -> None:

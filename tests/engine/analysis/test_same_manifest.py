@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 _SCRIPT = """
 import json
+import pytest
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import check_or_raise
 from tests.helpers.generated_tools import generated_tools
@@ -19,6 +22,7 @@ print(json.dumps(analyse(check_or_raise(source, generated_tools(0))).as_dict(), 
 """
 
 
+@pytest.mark.slow
 def test_each_process_finds_the_same_manifest() -> None:
     found = {
         subprocess.run(

@@ -149,6 +149,7 @@ def approve_in_turn(report: Report, folder: Path, versions: list[str], rounds: i
             report(i)
 
 
+@pytest.mark.slow
 def test_at_most_one_version_is_active_however_many_processes_decide(
     reviews: Reviews, store: TinyToolStore, tmp_path: Path
 ) -> None:

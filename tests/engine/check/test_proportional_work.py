@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def test_a_longer_body_needs_proportionally_more_work(parts: tuple[str, str, str
     assert_proportional(lambda copies: head + body * copies + end)
 
 
+@pytest.mark.slow
 @examples(4)
 @given(strategies.texts())
 def test_a_longer_text_of_any_kind_needs_proportionally_more_work(text: str | bytes) -> None:

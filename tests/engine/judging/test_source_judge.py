@@ -201,6 +201,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_a_hostile_source_has_findings_and_nobody_else_notices(judge: SourceJudge) -> None:
     """`""` stands for any finding, None for no error."""
     await judge.check(GOOD, Known())

@@ -96,7 +96,9 @@ ATTACKS: dict[str, Callable[[Governed, int], tuple[str, dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(
+    "attack", [pytest.param(a, marks=[pytest.mark.slow] if a in ("sources", "steps") else []) for a in ATTACKS]
+)
 def test_all_that_a_session_stores_has_one_quota(make: Any, attack: str) -> None:
     home = make()
     define(home, "return tools.much(size=n)")

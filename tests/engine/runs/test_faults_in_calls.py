@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from albert_tools.engine.service import ToolService
 from tests.helpers.kill_points import Place, Points, pointed
 
@@ -43,6 +45,7 @@ class Fault:
             raise self._error
 
 
+@pytest.mark.slow
 async def test_a_program_ends_after_a_fault_at_any_point(place: Place) -> None:
     fault = Fault()
     async with pointed(place, Points(fault)) as service:

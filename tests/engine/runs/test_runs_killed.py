@@ -154,6 +154,7 @@ class Story:
             assert verify(service.service.ledger.place).ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_at_each_of_ten_effects(place: Place, when: str) -> None:
     define(place, "put")

@@ -71,6 +71,7 @@ def own_again_and_again(report: Report, folder: Path) -> None:
     report(count)
 
 
+@pytest.mark.slow
 def test_creating_examining_and_sweeping_do_not_disturb_each_other(tmp_path: Path) -> None:
     folder = tmp_path / "processes"
     with Parent(own_and_wait) as parent:

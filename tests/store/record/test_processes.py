@@ -39,7 +39,7 @@ def append_without_pause(report: Report, place: Place, life: int) -> None:
         i += 1
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(80, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [10, pytest.param(80, marks=pytest.mark.slow)])
 def test_no_reported_entry_is_lost_by_kill_9(place: Place, kills: int) -> None:
     chance = random.Random(3)
     parent = Parent(append_without_pause)
@@ -87,7 +87,7 @@ def write_and_read(_: Report, place: Place, who: int, count: int) -> None:
         assert sum(1 for e in record.entries() if e.data["who"] == who) == count
 
 
-@pytest.mark.parametrize("count", [80, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_processes_create_write_and_read_a_record_at_once(place: Place, count: int) -> None:
     children = [Child(write_and_read, place, who, count) for who in range(3)]
     assert [child.wait() for child in children] == [0, 0, 0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 from albert_tools.store.tools.tool_store import TinyToolStore
 from tests.helpers import versions
 from tests.helpers.children import Child, Report
@@ -72,6 +74,7 @@ def save_many(_: Report, folder: Path, cache: Path) -> None:
         store.save(versions.make(text=str(i)))
 
 
+@pytest.mark.slow
 def test_a_reader_never_sees_a_partly_written_entry(store: TinyToolStore, make) -> None:
     store.save(make(text="0"))
     child = Child(save_many, store.folder, store._cache)

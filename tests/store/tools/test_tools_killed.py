@@ -59,7 +59,7 @@ def is_there(store: TinyToolStore, name: str, text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("kills", [60, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_every_reported_save_survives_kill_9(kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_store, "KEEP", KEEP)
     folder = tmp_path / "tools"

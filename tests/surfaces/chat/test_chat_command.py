@@ -99,7 +99,9 @@ def terminal(chat: Chat, steps: list[tuple[Seen, Act]], columns: int = 100) -> t
     env = {**chat.albert.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
     for name in ("NO_COLOR", "COLUMNS", "LINES"):
         env.pop(name, None)
-    child = commands().fork(run_albert_on_a_terminal, chat.words, chat.albert.project, env, Path(os.ttyname(theirs)))
+    child = commands(chat.words).fork(
+        run_albert_on_a_terminal, chat.words, chat.albert.project, env, Path(os.ttyname(theirs))
+    )
     screen, decoder = Screen(columns), codecs.getincrementaldecoder("utf-8")("replace")
     seen, left, deadline = "", list(steps), time.monotonic() + PATIENCE
     while time.monotonic() < deadline:

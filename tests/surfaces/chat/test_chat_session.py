@@ -219,7 +219,10 @@ async def test_the_output_of_a_tool_cannot_speak_as_a_call_or_end_its_element(ch
     assert not (chats.work / "owned.txt").exists()
 
 
-@pytest.mark.parametrize("way", ["openai native", "anthropic native", "openai text"])
+@pytest.mark.parametrize(
+    "way",
+    ["openai text", *(pytest.param(way, marks=pytest.mark.slow) for way in ("openai native", "anthropic native"))],
+)
 async def test_ten_thousand_calls_in_one_answer_are_cut_and_memory_stays_bounded(chats: Chats, way: str) -> None:
     many = [("file_info", {"path": "x" * 500})] * 10_000
     chat = await chats.chat([replace(calls(way, *many), piece=5000), "sorry"], way)

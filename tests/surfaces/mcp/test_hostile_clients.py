@@ -136,6 +136,7 @@ def test_long_calls_block_neither_a_large_request_nor_their_own_cancellation(pip
     assert pipe.answers(321) == [321]
 
 
+@pytest.mark.slow
 def test_thousands_of_requests_at_once_are_all_answered(pipe: Pipe):
     before = pipe.memory()
     numbers = {*range(1000, 1000 + 4 * MAX_REQUESTS)}

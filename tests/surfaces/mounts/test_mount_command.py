@@ -22,6 +22,8 @@ RAW = ("--", "python3", "raw_server.py")
 class Mounts(Albert):
     """``albert`` with a raw server in its workspace."""
 
+    has_mounts = True
+
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         shutil.copy(HERE / "raw_server.py", self.project)
@@ -222,6 +224,7 @@ def test_rules_that_forbid_commands_forbid_mounting(home: Mounts) -> None:
     assert home("mount", "m", "--yes", *RAW).code == 3
 
 
+@pytest.mark.slow
 def test_a_server_that_asks_for_input_gets_none(home: Mounts) -> None:
     home("mount", "tracker", "--yes", "--", f"{sys.prefix}/bin/python", "sdk_server.py")
     done = home("run", "tracker.choose")

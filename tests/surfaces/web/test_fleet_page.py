@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.surfaces.web.conftest import Review, screenshot
@@ -53,6 +54,7 @@ def fill(review: Review, schedules: int, worker: str = "") -> None:
         opened.within(put)
 
 
+@pytest.mark.slow
 def test_the_fleet_is_seen(review: Review, open_page: Callable[..., Page]) -> None:
     page = open_page()
     menu = page.get_by_role("link", name="Fleet")

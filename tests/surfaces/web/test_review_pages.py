@@ -84,6 +84,7 @@ def repeat_calls(review: Review) -> None:
                 service.invoke("read_file", {"path": entry["path"]}, session=token).value()
 
 
+@pytest.mark.slow
 def test_the_owner_sees_suggested_tools(review: Review, open_page: Open) -> None:
     repeat_calls(review)
     page = open_page(height=740)
@@ -174,6 +175,7 @@ def test_hostile_text_is_only_text(review: Review, open_page: Open) -> None:
     assert page.locator(".source code").all_inner_texts() == source.rstrip("\n").split("\n")
 
 
+@pytest.mark.slow
 def test_without_scripts_everything_works(review: Review, open_page: Open) -> None:
     version = review.define(COPY.format(name="plain_page", more=""))
     page = open_page(java_script_enabled=False)
@@ -190,6 +192,7 @@ def test_without_scripts_everything_works(review: Review, open_page: Open) -> No
     assert review.state("plain_page", version) == "revoked"
 
 
+@pytest.mark.slow
 def test_the_keyboard_is_enough(review: Review, open_page: Open) -> None:
     version = review.define(read("by_keys"))
     page = open_page()
@@ -213,6 +216,7 @@ def test_the_keyboard_is_enough(review: Review, open_page: Open) -> None:
     assert review.state("by_keys", version) == "active"
 
 
+@pytest.mark.slow
 def test_the_queue_shows_what_begins_to_wait(review: Review, open_page: Open) -> None:
     page = open_page()
     expect(page.get_by_role("link", name="has_come")).to_have_count(0)
@@ -258,6 +262,7 @@ def pages(review: Review) -> list[str]:
     return ["", "tools", "tools/to_look", f"questions/{details['approval']}", f"runs/{details['run']}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_can_be_read_by_everybody(review: Review, open_page: Open, pages: list[str], scheme: Any) -> None:
     page = open_page(color_scheme=scheme)
@@ -267,6 +272,7 @@ def test_every_page_can_be_read_by_everybody(review: Review, open_page: Open, pa
         assert page.evaluate(AUDIT) == [], path
 
 
+@pytest.mark.slow
 def test_a_phone_shows_every_page_in_its_width(review: Review, open_page: Open, pages: list[str]) -> None:
     page = open_page(width=360, height=740)
     for path in pages:
@@ -274,6 +280,7 @@ def test_a_phone_shows_every_page_in_its_width(review: Review, open_page: Open, 
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_decision_stays_in_view_and_covers_nothing_that_has_the_focus(
     review: Review, open_page: Open
 ) -> None:
@@ -309,6 +316,7 @@ def test_on_a_phone_the_decision_stays_in_view_and_covers_nothing_that_has_the_f
     assert {"Approve", "Next in the queue →"} <= seen
 
 
+@pytest.mark.slow
 def test_the_list_of_tools_is_searched(review: Review, open_page: Open) -> None:
     review.define(read("found_by_search"))
     page = open_page(java_script_enabled=False)

@@ -298,6 +298,7 @@ def test_a_stream_of_content_that_stops(impatient: Wire) -> None:
     assert [e for e in impatient.entries("call") if e.data["tool"] == "put_content"] == []
 
 
+@pytest.mark.slow
 def test_clients_that_read_slowly(wires: Callable[..., Wire], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "_WRITE_SECONDS", 0.3)
     # There is not room for all readers at once, nor for a request beside most of them.

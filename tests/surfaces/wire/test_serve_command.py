@@ -116,6 +116,7 @@ def test_a_write_that_waits_for_a_person(serve: Callable[..., Served], albert: A
     assert served.ask(dedupe_key="k", file_write=write).HasField("success")
 
 
+@pytest.mark.slow
 def test_a_flood_of_large_requests_uses_bounded_memory(serve: Callable[..., Served]) -> None:
     served = serve()
     server, peaks, over = psutil.Process(served.process.pid), [0], threading.Event()

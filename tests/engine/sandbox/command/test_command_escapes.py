@@ -64,16 +64,16 @@ def top() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-def users() -> list[int]:
-    """The users that make the attacks. Only root can change to another user."""
-    return [0, SOMEBODY] if os.getuid() == 0 else [0]
-
+IS_ROOT = os.getuid() == 0
+#: The users that make the attacks. Only root can change to another user.
+USERS = [pytest.param(0, id="oneself", marks=[pytest.mark.slow] if IS_ROOT else [])]
+USERS += [pytest.param(SOMEBODY, id="somebody")] if IS_ROOT else []
 
 CHUNKS = [sorted(probes.PROBES)[n::4] for n in range(4)]
 
 
 @pytest.mark.parametrize("names", CHUNKS, ids=range(len(CHUNKS)))
-@pytest.mark.parametrize("user", users(), ids=lambda user: "somebody" if user else "oneself")
+@pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("kind", ["bwrap", "landlock"])
 def test_every_probe_fails(kind: str, user: int, names: list[str], top: Path) -> None:
     assert kind in found().kinds, f"the tests need {kind}: {found().missing.get(kind)}"

@@ -259,6 +259,7 @@ def test_large_answers_to_overlapping_calls_arrive_complete() -> None:
     assert within(work) == [1_000_000 + i for i in range(12)]
 
 
+@pytest.mark.slow
 def test_sandboxes_in_two_threads_do_not_mix_their_bytes() -> None:
     async def work(sandbox: Sandbox, letter: str) -> list[set[str]]:
         program = Program("t", "t", f"def t():\n    return {letter!r} * 300_000\n", (), (1, 2))

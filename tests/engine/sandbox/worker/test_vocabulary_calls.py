@@ -89,6 +89,7 @@ def test_entry(module: str, expression: str, ours: dict[str, Any], theirs: dict[
     assert ours[text] == without_addresses(theirs[text])
 
 
+@pytest.mark.slow
 def test_no_module_is_loaded_at_first_use(ours: dict[str, Any]) -> None:
     """A run loads only what its program imports."""
 
