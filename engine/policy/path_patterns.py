@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 _WILD = re.compile(r"[*?\[\\]")
-#: What git itself has in ``.git``. A name in the rules means what the project calls so.
-_OF_GIT = frozenset(
-    "HEAD branches config description hooks index info logs modules objects packed-refs refs worktrees".split()
+#: What git itself has in ``.git``, and the names of branches and tags. A name in the rules means what the project calls so.
+_OF_GIT = re.compile(
+    "/[.]git/(HEAD|branches|config|description|hooks|index|info|logs|modules|objects|packed-refs|refs|worktrees)(?=/|$)"
+    "((?<=/refs|/logs)/.*)?"
 )
 #: What separates the literal texts in a part of a pattern.
 _LITERAL = re.compile(r"[*?\[\]\\]")
@@ -72,15 +73,15 @@ class PathPatterns:
         inside = path.startswith(f"{self._workspace}/") or path == self._workspace
         floor = len(self._workspace) if inside else 0
         match = self._rooted.get("/") or self._under("", path)
+        own = _OF_GIT.search(path) if "/.git/" in path else None
         at = 0
         while not match and at < len(path):
             end = path.find("/", at + 1)
             end = len(path) if end < 0 else end
             part, above = path[at + 1 : end], path[:end]
             match = self._rooted.get(above) or (self._under(above, path) if above in self._rooted_wild else None)
-            if not match and at >= floor:
-                is_of_git = part in _OF_GIT and above.endswith(f"/.git/{part}")
-                match = None if is_of_git else self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
+            if not match and at >= floor and not (own and own.start() < at < own.end()):
+                match = self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
             at = end
         if match or not self._wild or floor == len(path):
             return match

@@ -16,10 +16,10 @@ _QUIET = frozenset(
     ps pwd readlink realpath rm rmdir seq sleep tee test touch tr tree true tty uname uptime which whoami
     """.split()
 )
-#: Operations of git that print no content.
-_QUIET_GIT = frozenset(
-    "ADD BRANCH CHECKOUT CLONE COMMIT FETCH LOG MERGE PULL PUSH REBASE RESET REV-PARSE STATUS SWITCH TAG".split()
-)
+#: Operations of git that print no content and give no changed file another name, as a merge can; and those that run no hooks, which
+#: may print any content. The tool `git` runs no hooks.
+_QUIET_GIT = frozenset("ADD BRANCH CHECKOUT CLONE COMMIT FETCH LOG PUSH RESET REV-PARSE STATUS SWITCH TAG".split())
+_WITHOUT_HOOKS = frozenset("ADD BRANCH LOG REV-PARSE STATUS TAG".split())
 #: Options of CHECKOUT that name a branch.
 _NEW_BRANCH = frozenset(("-b", "-B", "--orphan"))
 _PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b")
@@ -29,8 +29,7 @@ _PRINTING = {
     "COMMIT": re.compile(rf"{_PATCH.pattern}|-(?!-)\S*[Ft]|--(file|template|dry-run)\b"),
     "LOG": _PATCH,
     "STATUS": re.compile(r"-(?!-)\S*v|--verbose\b"),
-    # They can put the files of one folder into another.
-    **dict.fromkeys(("MERGE", "REBASE"), re.compile(r"-(X|s)|--strategy")),
+    **dict.fromkeys(("CHECKOUT", "SWITCH"), re.compile(r"-(?!-)\S*m|--(m|conflict)")),
     **dict.fromkeys(("BRANCH", "TAG"), re.compile("--(format|sort)=.*raw", re.DOTALL)),
 }
 
@@ -62,8 +61,9 @@ def is_quiet_git(operation: str, arguments: Sequence[str]) -> bool:
 def _is_quiet(judgement: Judgement) -> bool:
     for part in judgement.parts:
         name, *words = part.argv or ("",)
+        operation = words[0].upper() if name == "git" and words else ""
         is_quiet = name.rpartition("/")[2] in _QUIET or (
-            name == "git" and bool(words) and is_quiet_git(words[0].upper(), words[1:])
+            operation in _WITHOUT_HOOKS and is_quiet_git(operation, words[1:])
         )
         if part.verdict != "ordinary" or not is_quiet:
             return False

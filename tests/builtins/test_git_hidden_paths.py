@@ -990,10 +990,12 @@ def test_a_forbidden_name_of_a_file_of_git_stops_no_command(govern: Callable[...
     (home.work / "config").mkdir()
     for name in ("config/index", "index", "a.txt"):
         (home.work / name).write_text(f"{MARK}\n")
-    plain(home.work, "init", "-q", "-b", "main")
+    plain(home.work, "init", "-q", "-b", f"{pattern.rstrip('/')}/branch")
     plain(home.work, "add", "a.txt")
+    plain(home.work, "commit", "-q", "-m", "first")
     assert home.value("bash", command="ls a.txt; cat config/index")["output"].startswith("a.txt\n")
-    assert home.value("git", operation="STATUS", args=["-s"])["exit_code"] == 0
+    assert "first" in home.value("git", operation="LOG")["output"]
+    assert "first" in home.value("bash", command="git log")["output"]
     assert MARK not in home.value("bash", command="cat config/index; true")["output"]
 
 

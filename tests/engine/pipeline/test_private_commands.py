@@ -21,7 +21,7 @@ RULES: dict[str, Any] = {
     "tools": {
         "bash": {"ordinary_commands": ["*"]},
         "run_program": {"ordinary_commands": ["*"]},
-        "git": {"allowed_operations": ["SHOW", "LOG", "DIFF", "STATUS", "STASH", "TAG", "BRANCH", "CHECKOUT"]},
+        "git": {"allowed_operations": ["SHOW", "LOG", "DIFF", "STATUS", "STASH", "TAG", "BRANCH", "CHECKOUT", "MERGE"]},
     },
 }
 
@@ -57,6 +57,9 @@ SEE = [
     ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:conf/secret.txt"], "cwd": "notes"}),
     ("git", {"operation": "SHOW", "args": ["HEAD"]}),
+    ("git", {"operation": "MERGE", "args": ["main"]}),
+    ("git", {"operation": "CHECKOUT", "args": ["--merge", "main"]}),
+    ("bash", {"command": "git switch -q main"}),
     ("git", {"operation": "LOG", "args": ["-p", "--", "customers.csv"]}),
     ("git", {"operation": "LOG", "args": ["-p"]}),
     ("git", {"operation": "STATUS", "args": ["-v"]}),

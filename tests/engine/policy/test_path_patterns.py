@@ -29,6 +29,7 @@ ROOT, HOME = "/w/project", "/home/user"
             ["/w/project/.git/config"],
         ),
         (".git/config", ["/w/project/.git/config"], ["/w/project/config"]),
+        ("*.pem", ["/w/project/.git/x.pem", "/w/project/.git/modules/x.pem/y"], ["/w/project/.git/refs/heads/x.pem"]),
         ("secrets/", ["/w/project/secrets", "/w/project/a/secrets/b"], ["/w/project/a"]),
         (
             "src/*.py",
