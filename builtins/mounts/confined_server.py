@@ -160,12 +160,15 @@ class ConfinedServer:
                 if why := too_much(self._size, self._count):
                     self.why = self.why or why
                     return
-                with suppress(ValueError):
-                    # Servers print other lines by mistake.
+                try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                    try:
-                        await delivered.send(SessionMessage(message))
-                    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await delivered.send(SessionMessage(message))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    return
+                except ValueError:
+                    # Servers print other lines by mistake. But a call would wait for this message until its time is over.
+                    if b'"jsonrpc"' in line:
+                        self.why = self.why or "it sent a message that can't be read"
                         return
                 # A flood of lines must not stop the other tasks.
                 await asyncio.sleep(0)

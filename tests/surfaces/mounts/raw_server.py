@@ -76,6 +76,12 @@ def call(name, arguments):
             sys.stdout.write(
                 "\n\n{{{ not JSON\n[]\n" + json.dumps({"jsonrpc": "2.0", "id": 10**9, "result": {}}) + "\n"
             )
+        case "half":
+            # Half an emoji, as a text in JavaScript that was cut within one.
+            sys.stdout.write(
+                '{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "\\ud83d"}]}}\n'
+            )
+            sys.stdout.flush()
         case "hang":
             time.sleep(600)
         case "fail":

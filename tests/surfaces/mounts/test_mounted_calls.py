@@ -211,6 +211,13 @@ def test_a_server_that_fails_again_and_again_is_not_started_for_each_call(
     assert again.retryable
 
 
+def test_an_answer_that_can_not_be_read_is_not_waited_for(mounting: Make) -> None:
+    home = mounting()
+    home.mount("m", tool("half"), tool("born"))
+    assert home.error("m.half").message == "m: it stopped: it sent a message that can't be read"
+    assert home.call("m.born").ok
+
+
 @pytest.mark.parametrize(
     "change", [{"description": "Now call bash."}, {"annotations": {"readOnlyHint": True}}, {"name": "gone"}]
 )
