@@ -47,8 +47,7 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     if call.target.primitive is not None and (not call.depth or manifest is None):
         # Without a manifest, a call of a program is judged as if the agent had made it by hand. The owner has no session.
         if run.session.id is not None:
-            uses, see = definition.declared.uses, run.session.seen
-            decisions += flows.judge_session(definition.name, definition.effects, uses, call.arguments, see)
+            decisions += flows.judge_session(definition, call.arguments, run.session.seen)
     elif manifest is not None and not call.depth:
         decisions += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
         if flows.of_sessions:
@@ -70,10 +69,7 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 has_links="link" in run.journal.read,
                 definition=definition,
             )
-        uses = definition.declared.uses
-        decisions += flows.judge_session(
-            definition.name, definition.effects, uses, call.arguments, lambda: _seen_since(call, run, manifest)
-        )
+        decisions += flows.judge_session(definition, call.arguments, lambda: _seen_since(call, run, manifest))
     return decisions
 
 

@@ -15,7 +15,7 @@ of a saved tool (`flows`): nothing is tracked while a program runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
@@ -79,9 +79,9 @@ class To(Struct, frozen=True):
         """Whether calls of a tool with these effects match."""
         return _fits(self.tools, (tool,)) and _fits(self.effects, effects)
 
-    def names(self, use: str, effects: Sequence[str]) -> bool:
-        """Whether an argument with this declared use matches, of a call with these effects."""
-        if use == "destination" and "execute" in effects and "network" not in effects:
+    def names(self, use: str, source: str) -> bool:
+        """Whether an argument with this declared use matches, of a call of a tool with this source."""
+        if use == "destination" and source == "command":
             # What a program on this machine gets, such as the paths of tests, is a part of its command.
             use = "program"
         return not self.arguments or any(use in ARGUMENTS[kind] for kind in self.arguments)

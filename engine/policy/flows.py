@@ -248,7 +248,7 @@ class FlowJudge:
                 steered = control.steered(by_data) if rule.control else {}
                 for end, call in ends:
                     values = [
-                        (n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""), call.effects)
+                        (n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""), call.source)
                     ]
                     for argument, value in values:
                         hosts = fixed_hosts(value) if _is_destination(rule, call, argument) else None
@@ -330,27 +330,25 @@ class FlowJudge:
 
     def judge_session(
         self,
-        tool: str,
-        effects: Sequence[str],
-        uses: Mapping[str, str],
+        definition: ToolDefinition,
         arguments: Mapping[str, Any],
         see: Callable[[], Mapping[str, str]],
     ) -> list[Decision]:
-        """The decisions about a call that an agent makes by hand. `see` returns what its session has seen, each with an example."""
-        decisions = []
+        """The decisions about a primitive that an agent calls by hand. `see` returns what its session has seen, with examples."""
+        decisions, uses = [], definition.declared.uses
         for rule in self.of_sessions:
             # Most calls match no rule, so the record isn't asked.
-            if not rule.to.fits(tool, tuple(effects)):
+            if not rule.to.fits(definition.name, definition.effects):
                 continue
             names = [
                 n
                 for n, v in arguments.items()
-                if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""), effects)
+                if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""), definition.declared.source)
             ]
             if names and (seen := see()).keys() >= set(rule.source.session):
                 destinations = [n for n in names if uses.get(n) in ARGUMENTS["destination"]]
                 subject = ", ".join(subject_of(n, arguments[n], uses[n] == "url") for n in destinations)
-                decisions.append(_by_session(rule, seen, f"{tool} can pass it on", subject))
+                decisions.append(_by_session(rule, seen, f"{definition.name} can pass it on", subject))
         return decisions
 
     def is_given(self, manifest: Manifest, planned: Sequence[int]) -> bool:
@@ -372,7 +370,7 @@ class FlowJudge:
         kinds, graph = _kinds(manifest), _Graph(manifest)
         for rule in self.of_sessions:
             for call in manifest.calls:
-                values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""), call.effects)]
+                values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""), call.source)]
                 behind = {kind for v in values for origin in graph.direct(v) for kind in kinds[origin]}
                 steered = not is_approved or _GIVEN in behind
                 is_seen = {*seen, *behind} >= set(rule.source.session)

@@ -121,8 +121,7 @@ def _of_session(
         decisions.append(Decision("deny", "lease.tools", "denied", message))
     seen = {kind: f"{kind} data" for kind in session.seen}
     if definition.kind == "primitive":
-        uses = definition.declared.uses
-        return decisions + flows.judge_session(definition.name, definition.effects, uses, arguments, lambda: seen)
+        return decisions + flows.judge_session(definition, arguments, lambda: seen)
     if definition.manifest is not None:
         decisions += flows.judge_request(definition.name, definition.manifest, is_approved, seen)
     return decisions

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.definition import Declared, ToolDefinition
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.flows import FlowJudge
@@ -245,23 +245,30 @@ SEEN = {"private": ".env", "outside": "content of example.org"}
 USES = {"to": "destination", "text": "payload"}
 
 
+def sender(effects: tuple[str, ...] = ("network",), source: Any = "") -> ToolDefinition:
+    return ToolDefinition("send", "Send.", (), {}, effects, declared=Declared(uses=USES, source=source))
+
+
 class TestASession:
     shipped = FlowJudge(Governance().layers(), "/w", "/home/user")
 
-    def by_hand(self, seen: dict[str, str], effects: Any = ("network",), **arguments: Any) -> list[str]:
-        return places(self.shipped.judge_session("send", effects, USES, arguments, lambda: seen))
+    def by_hand(self, seen: dict[str, str], effects: tuple[str, ...] = ("network",), **arguments: Any) -> list[str]:
+        return places(self.shipped.judge_session(sender(effects), arguments, lambda: seen))
 
     def test_private_data_content_from_outside_and_a_way_out_ask(self) -> None:
         assert self.by_hand(SEEN, text="x") == ["shipped.ask_flow.1"]
         assert self.by_hand({"private": ".env"}, text="x") == []
         assert self.by_hand({"outside": "content"}, text="x") == []
-        assert self.by_hand(SEEN, ["write"], text="x") == []
-        assert self.by_hand({"outside": "content"}, ["write"], to="eve") == ["shipped.ask_flow.2"]
+        assert self.by_hand(SEEN, ("write",), text="x") == []
+        assert self.by_hand({"outside": "content"}, ("write",), to="eve") == ["shipped.ask_flow.2"]
+        # The arguments of git are a part of its command.
+        git = sender(("execute", "network"), "command")
+        assert self.shipped.judge_session(git, {"to": "--oneline"}, lambda: {"outside": "content"}) == []
         # A call without arguments passes nothing on.
         assert self.by_hand(SEEN, text="") == []
 
     def test_the_question_says_what_the_session_has_read(self) -> None:
-        (asked,) = self.shipped.judge_session("send", ("network",), USES, {"text": "x"}, lambda: SEEN)
+        (asked,) = self.shipped.judge_session(sender(), {"text": "x"}, lambda: SEEN)
         assert asked.message == "this session has read .env and content of example.org, and send can pass it on"
 
     def request(self, manifest: Manifest, seen: dict[str, str], is_approved: bool = False) -> list[str]:
