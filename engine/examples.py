@@ -286,7 +286,7 @@ def denied_tools(
     """The tools that an example must not execute, each with the reason.
 
     They are the tools that the rules deny, and the primitives that they ask about or that the lease of the `session` does not
-    cover, except those that name files of the workspace. Without rules, they are all tools with effects outside the temporary
+    cover, except those for files of the workspace. Without rules, they are all tools with effects outside the temporary
     workspace.
     """
     rules, authority = context.governance, context.authority

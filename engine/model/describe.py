@@ -199,8 +199,7 @@ def confined_of(primitive: Primitive) -> str:
     """Which part runs confined: ``function`` (all of it), ``command`` (the commands that it starts), or an empty text."""
     if primitive.definition.sandbox:
         return "function"
-    shipped = primitive.function.__module__.startswith("albert_tools.builtins.")
-    return "command" if shipped and "execute" in primitive.definition.effects else ""
+    return "command" if primitive.is_shipped and "execute" in primitive.definition.effects else ""
 
 
 def timeout_of(seconds: float) -> str:

@@ -94,6 +94,11 @@ class Primitive(Struct, frozen=True):
         """The name that programs use to call it."""
         return self.definition.name
 
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is one of Albert's own, and not an application's."""
+        return self.function.__module__.startswith("albert_tools.builtins.")
+
     def demand(self, arguments: Mapping[str, Any]) -> None:
         """Raise the `Failure` for arguments that match their schemas but can never work."""
         if self.refuse is not None:

@@ -74,5 +74,5 @@ def _stays_inside(primitive: Primitive) -> bool:
     if primitive.gated or primitive.definition.declared.source in OUTSIDE:
         return False
     effects = set(primitive.definition.effects)
-    # Without a path it acts on something else.
-    return not effects or (bool(primitive.paths) and effects <= {"read", "write", "delete"})
+    # An application's tool can act on anything, whatever paths it names.
+    return not effects or (primitive.is_shipped and bool(primitive.paths) and effects <= {"read", "write", "delete"})

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from albert_tools import CallContext, primitive
 from albert_tools.engine import examples
 from albert_tools.engine.model.difference import difference
+from tests.engine.conftest import DONE
 
 KEY_ERROR = {"code": "exception", "message": "KeyError: 'a'", "line": 4}
 OTHER_DICT = "the result differs at .a: expected 1, got True"
@@ -134,13 +136,21 @@ def test_effects_outside_need_a_stub(bench: Any) -> None:
     assert bench.done == []
 
 
+def pay(path: str, context: CallContext) -> str:
+    """Pay an invoice."""
+    DONE.append(path)
+    return path
+
+
 def test_effects_inside_are_real(bench: Any) -> None:
     above = '@example(arguments={}, result="a", expect_files={"note.txt": "a"})\n'
     bench.define('tools.write_file(path="note.txt", content="a")\n    return "a"', above=above)
     assert not (bench.work / "note.txt").exists()
-    # What acts on no file may act anywhere.
-    for body in ("return tools.look()", 'return tools.note(text="a")'):
+    # An application's tool may act anywhere, whatever it declares.
+    bench.service.register(primitive(effects=["write"], paths={"path": "read"})(pay))
+    for body in ("return tools.look()", 'return tools.note(text="a")', 'return tools.pay(path="a.txt")'):
         assert "an example can't call" in bench.refused(body, "@example(arguments={})\n").message
+    assert bench.done == []
 
 
 def test_the_owners_denial_applies_in_examples(make_bench: Any) -> None:
