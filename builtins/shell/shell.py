@@ -94,7 +94,7 @@ async def bash(
         network=network,
         streams=True,
         facts={"command": command},
-        quiet=is_quiet_command(command),
+        quiet=not env and is_quiet_command(command),
     )
     return await program_result(context, ran)
 
@@ -140,7 +140,7 @@ async def run_program(
         network=network,
         streams=True,
         facts={"argv": argv},
-        quiet=is_quiet_program(argv),
+        quiet=not env and is_quiet_program(argv),
     )
     return await program_result(context, ran)
 

@@ -48,6 +48,7 @@ SEE = [
     ("bash", {"command": "git show HEAD:conf/secret.txt", "cwd": "notes"}),
     ("bash", {"command": "git log -p"}),
     ("bash", {"command": "git remote -v"}),
+    ("bash", {"command": "ls", "env": ["BASH_ENV=customers.csv"]}),
     ("bash", {"command": "make"}),
     ("bash", {"command": "cat 'unclosed"}),
     ("run_program", {"argv": ["cat", "customers.csv"]}),
