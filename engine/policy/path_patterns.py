@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _WILD = re.compile(r"[*?\[\\]")
 #: What git itself has in ``.git``, and the names of branches and tags. A name in the rules means what the project calls so.
 _OF_GIT = re.compile(
-    "/[.]git/(HEAD|branches|config|description|hooks|index|info|logs|modules|objects|packed-refs|refs|worktrees)(?=/|$)"
+    "/[.]git/(HEAD|head|branches|config|description|hooks|index|info|logs|modules|objects|packed-refs|refs|worktrees)(?=/|$)"
     "((?<=/refs|/logs)/.*)?"
 )
 #: What separates the literal texts in a part of a pattern.
