@@ -269,6 +269,8 @@ class _Catalog(Struct, eq=False):
         # All names count, also for a session: a tool that looks like another one would deceive the others.
         if self.get(name) is not None:
             return None
+        if self.lookup.registry.primitive(name) is not None:
+            return name
         known = [*self.lookup.registry.primitive_names, *self.together, *RESERVED]
         # A store that can't be read has no tools.
         with suppress(Failure):

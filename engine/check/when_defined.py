@@ -25,7 +25,8 @@ def with_existing_tools(
         report: The report.
         catalog: The existing tools.
         outdated: Why a callee can't run, or None.
-        look_alike: An existing tool whose name could be mistaken for a name, or None.
+        look_alike: An existing tool whose name could be mistaken for a name, or None. Of a tool that the session doesn't know it is
+            this name.
     """
     if report.checked is None:
         return report
@@ -49,7 +50,7 @@ def with_existing_tools(
             error(
                 "name-taken",
                 facts.tool.name_span,
-                f"{name!r} looks like {like!r}, which is a tool already",
+                f"{name!r} {'is' if like == name else f'looks like {like!r}, which is'} a tool already",
                 hint="choose a name that nobody mistakes for it",
             )
         )

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 _WILD = re.compile(r"[*?\[\\]")
-#: What git itself has in ``.git``, and the names of branches and tags. A name in the rules means what the project calls so.
+#: What git itself has in ``.git``, also for further working trees and submodules, and the names of branches and tags. A name in the
+#: rules means what the project calls so.
 _OF_GIT = re.compile(
-    "/[.]git/(HEAD|head|branches|config|description|hooks|index|info|logs|modules|objects|packed-refs|refs|worktrees)(?=/|$)"
-    "((?<=/refs|/logs)/.*)?"
+    "/[.]git/(?:(?:modules|worktrees)/.+?/)?"
+    "((?:HEAD|head|branches|config|description|hooks|index|info|logs|modules|objects|packed-refs|refs|worktrees)(?=/|$)"
+    "(?:(?<=/refs|/logs)/.*)?)"
 )
 #: What separates the literal texts in a part of a pattern.
 _LITERAL = re.compile(r"[*?\[\]\\]")
@@ -80,7 +82,7 @@ class PathPatterns:
             end = len(path) if end < 0 else end
             part, above = path[at + 1 : end], path[:end]
             match = self._rooted.get(above) or (self._under(above, path) if above in self._rooted_wild else None)
-            if not match and at >= floor and not (own and own.start() < at < own.end()):
+            if not match and at >= floor and not (own and own.start(1) <= at + 1 < own.end(1)):
                 match = self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
             at = end
         if match or not self._wild or floor == len(path):

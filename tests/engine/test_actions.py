@@ -462,6 +462,12 @@ def test_an_example_reads_the_machine_only_within_the_lease(make_bench: Any) -> 
     assert "an example can't call look for real" in refused(lambda: bench.service.define(seen, session=wide)).message
 
 
+def test_a_session_can_not_take_the_name_of_a_primitive_outside_of_its_lease(bench: Any) -> None:
+    _, token = opened(bench, tools=["define_tool"])
+    with pytest.raises(SourceError, match="'bash' is a tool already"):
+        bench.service.define(one("return 1", "bash"), session=token)
+
+
 @pytest.mark.parametrize("name", sorted(RESERVED))
 def test_the_name_of_an_action_is_reserved(bench: Any, name: str) -> None:
     with pytest.raises(SourceError, match="name-taken"):

@@ -29,6 +29,11 @@ ROOT, HOME = "/w/project", "/home/user"
             ["/w/project/.git/config"],
         ),
         (".git/config", ["/w/project/.git/config"], ["/w/project/config"]),
+        (
+            "logs",
+            ["/w/project/logs", "/w/project/.git/modules/logs/objects"],
+            ["/w/project/.git/worktrees/a/logs/HEAD"],
+        ),
         ("*.pem", ["/w/project/.git/x.pem", "/w/project/.git/modules/x.pem/y"], ["/w/project/.git/refs/heads/x.pem"]),
         ("secrets/", ["/w/project/secrets", "/w/project/a/secrets/b"], ["/w/project/a"]),
         (
