@@ -21,7 +21,20 @@ RULES: dict[str, Any] = {
     "tools": {
         "bash": {"ordinary_commands": ["*"]},
         "run_program": {"ordinary_commands": ["*"]},
-        "git": {"allowed_operations": ["SHOW", "LOG", "DIFF", "STATUS", "STASH", "TAG", "BRANCH", "CHECKOUT", "MERGE"]},
+        "git": {
+            "allowed_operations": [
+                "SHOW",
+                "LOG",
+                "DIFF",
+                "STATUS",
+                "STASH",
+                "TAG",
+                "BRANCH",
+                "CHECKOUT",
+                "MERGE",
+                "ADD",
+            ]
+        },
     },
 }
 
@@ -59,6 +72,8 @@ SEE = [
     ("git", {"operation": "SHOW", "args": ["HEAD:conf/secret.txt"], "cwd": "notes"}),
     ("git", {"operation": "SHOW", "args": ["HEAD"]}),
     ("git", {"operation": "MERGE", "args": ["main"]}),
+    ("git", {"operation": "ADD", "args": ["notes/a.md"]}),
+    ("bash", {"command": "git add notes/a.md"}),
     ("git", {"operation": "CHECKOUT", "args": ["--merge", "main"]}),
     ("bash", {"command": "git switch -q main"}),
     ("git", {"operation": "LOG", "args": ["-p", "--", "customers.csv"]}),
