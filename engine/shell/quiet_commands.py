@@ -16,19 +16,20 @@ _QUIET = frozenset(
     ps pwd readlink realpath rm rmdir seq sleep tee test touch tr tree true tty uname uptime which whoami
     """.split()
 )
-#: Operations of git that print no content, put none into the repository, which can be pushed, and give no changed file another name,
-#: as a merge can. And those that run no hooks, which may print any content. The tool `git` runs no hooks.
+#: Operations of git that print no content, put none into the repository, which can be pushed, and give no changed file another
+#: name, as a merge can. And those that run no hooks, which may print any content. The tool `git` runs no hooks.
 _QUIET_GIT = frozenset("BRANCH CHECKOUT CLONE FETCH LOG PUSH RESET REV-PARSE STATUS SWITCH TAG".split())
 _WITHOUT_HOOKS = frozenset("BRANCH LOG REV-PARSE STATUS TAG".split())
 #: Options of CHECKOUT that name a branch.
 _NEW_BRANCH = frozenset(("-b", "-B", "--orphan"))
 _PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b")
-#: The options by which some of these print content all the same. `raw` prints what a tag names, which can be a file.
+#: The options by which some of these print content all the same. `raw` prints what a tag names, which can be a file, and
+#: a message can be one.
 _PRINTING = {
     "LOG": _PATCH,
     "STATUS": re.compile(r"-(?!-)\S*v|--verbose\b"),
     **dict.fromkeys(("CHECKOUT", "SWITCH"), re.compile(r"-(?!-)\S*m|--(m|conflict)")),
-    **dict.fromkeys(("BRANCH", "TAG"), re.compile("--(format|sort)=.*raw", re.DOTALL)),
+    **dict.fromkeys(("BRANCH", "TAG"), re.compile(r"-(?!-)\S*F|--file\b|--(format|sort)=.*raw", re.DOTALL)),
 }
 
 
