@@ -156,7 +156,7 @@ async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
     paths={"cwd": "read"},
     urls={"url": ""},
     judged={"operation": "operation"},
-    uses={"args": "destination", "cwd": "folder"},
+    uses={"args": "arguments", "cwd": "folder"},
     outputs=OF_COMMAND,
     source="command",
     refuse=_refuse,

@@ -43,7 +43,8 @@ from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_fold
 #: Runs a confined command: `confined_command.run`.
 Run = Callable[..., Awaitable[Any]]
 
-#: The most bytes of a file that names borrowed stores.
+#: A name in quotes in a file that names borrowed stores, and the most bytes of such a file.
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _MAX_ALTERNATES = 1 << 20
 #: Seconds for one git command of a search. A repository that needs longer counts as one with hidden files until it changes.
 _SEARCH_SECONDS = 30.0
@@ -245,8 +246,8 @@ def _linked_stores(objects: str) -> Iterator[str]:
     known, ahead = {objects}, [objects]
     while ahead:
         store = ahead.pop()
-        lines = beginning(f"{store}/info/alternates", _MAX_ALTERNATES).split("\n")
-        named = (os.path.join(store, name) for line in lines for name in (line, _unquoted(line)))
+        names = _named_stores(beginning(f"{store}/info/alternates", _MAX_ALTERNATES))
+        named = (os.path.join(store, name) for name in names)
         # A hostile file can name many folders that don't exist.
         places = [store, *filter(os.path.isdir, named)]
         with suppress(OSError), os.scandir(store) as entries:
@@ -257,11 +258,22 @@ def _linked_stores(objects: str) -> Iterator[str]:
     yield from known - {objects}
 
 
-def _unquoted(line: str) -> str:
-    """A line without the quotes and escapes that git takes off."""
-    with suppress(ValueError):
-        return os.fsdecode(codecs.escape_decode(os.fsencode(line.strip('"')))[0])
-    return line
+def _named_stores(text: str) -> Iterator[str]:
+    """The names in the file that says which stores a store borrows, as git reads it."""
+    at = 0
+    while at < len(text):
+        quoted = _QUOTED.match(text, at)
+        if quoted is None:
+            end = text.find("\n", at) % (len(text) + 1)
+            yield text[at:end]
+        else:
+            end = quoted.end()
+            # Git takes what it can't read for a name with its quotes.
+            yield quoted[0]
+            with suppress(ValueError):
+                yield os.fsdecode(codecs.escape_decode(os.fsencode(quoted[1]))[0])
+        # Git goes on behind the end of the line, or behind the quote and one more character.
+        at = end + 1
 
 
 def _hidden(judge: Judge, root: str, top: str, repos: Repositories) -> HiddenPaths:

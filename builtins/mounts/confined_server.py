@@ -166,8 +166,8 @@ class ConfinedServer:
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                     return
                 except ValueError:
-                    # Servers print other lines by mistake. But a call would wait for this message until its time is over.
-                    if b'"jsonrpc"' in line:
+                    # Servers print other lines by mistake. But a call would wait for this answer until its time is over.
+                    if line.startswith(b"{") and b'"jsonrpc"' in line and (b'"result"' in line or b'"error"' in line):
                         self.why = self.why or "it sent a message that can't be read"
                         return
                 # A flood of lines must not stop the other tasks.

@@ -27,10 +27,11 @@ from albert_tools.engine.model.manifest import Declared
 SOURCES = ("file", "web", "mail", "clock", "command", "model", "server", "random")
 #: What a primitive can do with an argument that is neither a path nor a URL nor judged by rules. A destination decides where an
 #: effect happens: a recipient, an amount, a name. A payload is only passed on: the content of a file, the body of a message. An
-#: operation says what the call does, such as the method of a request. A folder is a path that is read, in which a command starts:
-#: it decides which program or code runs. A tool is the name of a tool that is called later for each of the items, which are the
-#: arguments of these calls. A batch is the id of such calls, and the output has their results.
-DATA_USES = ("destination", "payload", "operation", "folder", "tool", "items", "batch")
+#: operation says what the call does, such as the method of a request. Arguments are those of a fixed program, such as git. A folder
+#: is a path that is read, in which a command starts: it decides which program or code runs. A tool is the name of a tool that is
+#: called later for each of the items, which are the arguments of these calls. A batch is the id of such calls, and the output has
+#: their results.
+DATA_USES = ("destination", "payload", "operation", "arguments", "folder", "tool", "items", "batch")
 
 LITTLE = "little"
 WORD = re.compile(r"[A-Za-z0-9_-]*\Z")

@@ -48,7 +48,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 MAX_NAME = 128
 
 PathUse = Literal["read", "write", "delete"]
-DataUse = Literal["destination", "payload", "operation", "folder", "tool", "items", "batch"]
+DataUse = Literal["destination", "payload", "operation", "arguments", "folder", "tool", "items", "batch"]
 SourceKind = Literal["", "file", "web", "mail", "clock", "command", "model", "server", "random"]
 
 #: The kinds of parameters, besides paths and URLs, that rules can refer to: a shell command, a program with its arguments, the

@@ -33,7 +33,7 @@ SEEN = ("private", "outside")
 ARGUMENTS: dict[str, frozenset[str]] = {
     "path": frozenset({"write", "delete"}),
     "url": frozenset({"url", "provider"}),
-    "command": frozenset({"shell", "program", "environment", "operation", "folder"}),
+    "command": frozenset({"shell", "program", "environment", "operation", "arguments", "folder"}),
     "recipient": frozenset({"destination"}),
     "payload": frozenset({"payload"}),
 }
@@ -79,11 +79,8 @@ class To(Struct, frozen=True):
         """Whether calls of a tool with these effects match."""
         return _fits(self.tools, (tool,)) and _fits(self.effects, effects)
 
-    def names(self, use: str, source: str) -> bool:
-        """Whether an argument with this declared use matches, of a call of a tool with this source."""
-        if use == "destination" and source == "command":
-            # What a program on this machine gets, such as the paths of tests, is a part of its command.
-            use = "program"
+    def names(self, use: str) -> bool:
+        """Whether an argument with this declared use matches."""
         return not self.arguments or any(use in ARGUMENTS[kind] for kind in self.arguments)
 
 

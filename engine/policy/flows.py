@@ -247,9 +247,7 @@ class FlowJudge:
                 by_control = control.reached(group) if rule.control else {}
                 steered = control.steered(by_data) if rule.control else {}
                 for end, call in ends:
-                    values = [
-                        (n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""), call.source)
-                    ]
+                    values = [(n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
                     for argument, value in values:
                         hosts = fixed_hosts(value) if _is_destination(rule, call, argument) else None
                         # Data chooses no destination if the host is fixed. A condition chooses one if there are several.
@@ -340,11 +338,7 @@ class FlowJudge:
             # Most calls match no rule, so the record isn't asked.
             if not rule.to.fits(definition.name, definition.effects):
                 continue
-            names = [
-                n
-                for n, v in arguments.items()
-                if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""), definition.declared.source)
-            ]
+            names = [n for n, v in arguments.items() if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""))]
             if names and (seen := see()).keys() >= set(rule.source.session):
                 destinations = [n for n in names if uses.get(n) in ARGUMENTS["destination"]]
                 subject = ", ".join(subject_of(n, arguments[n], uses[n] == "url") for n in destinations)
@@ -370,7 +364,7 @@ class FlowJudge:
         kinds, graph = _kinds(manifest), _Graph(manifest)
         for rule in self.of_sessions:
             for call in manifest.calls:
-                values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""), call.source)]
+                values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
                 behind = {kind for v in values for origin in graph.direct(v) for kind in kinds[origin]}
                 steered = not is_approved or _GIVEN in behind
                 is_seen = {*seen, *behind} >= set(rule.source.session)

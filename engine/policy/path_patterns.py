@@ -87,7 +87,7 @@ class PathPatterns:
             at = end
         if match or not self._wild or floor == len(path):
             return match
-        below = path[floor + 1 :]
+        below = path[floor + 1 : own.start(1) - 1 if own else None]
         return next(((pattern, rule) for spec, pattern, rule in self._wild if spec.match_file(below)), None)
 
     def names_in(self, folder: str, names: Iterable[str]) -> list[str]:

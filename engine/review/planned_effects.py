@@ -52,7 +52,7 @@ VERBS = {
     "folder": "in",
 }
 #: The uses of arguments whose content a call takes out of the program.
-_SENT = ("payload", "environment", "destination", "url", "shell", "program", "folder")
+_SENT = ("payload", "environment", "destination", "arguments", "url", "shell", "program", "folder")
 
 
 class Effect(Struct, frozen=True):

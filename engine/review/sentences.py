@@ -83,7 +83,7 @@ class _Clauses:
         if commands:
             yield f"runs {_listed([*dict.fromkeys(self._command(i, v) for i, v in commands)])}"
         named |= {i for i, _ in commands}
-        programs = [(i, v) for i, v in self._used("destination") if "execute" in self._calls[i].effects]
+        programs = [(i, v) for i, v in self._used("arguments")]
         for tool in dict.fromkeys(self._calls[i].tool for i, _ in programs):
             yield f"runs {visible(tool)} with {self._list(v for i, v in programs if self._calls[i].tool == tool)}"
         named |= {i for i, _ in programs}
@@ -166,7 +166,11 @@ class _Clauses:
         return "ANY HOST" if is_anything(url) else f"the host of {self._words.value(url)}"
 
     def _sent(self, call: PlannedCall) -> set[Origin]:
-        names = [n for n in call.arguments if not call.uses or call.uses.get(n) in ("payload", "url", "destination")]
+        names = [
+            n
+            for n in call.arguments
+            if not call.uses or call.uses.get(n) in ("payload", "url", "destination", "arguments")
+        ]
         return {o for n in names for v in values_in(call.arguments[n]) for o in v.data}
 
     def _secrets(self, call: PlannedCall) -> dict[str, None]:

@@ -143,7 +143,7 @@ class _Comparison:
         sent = [
             v
             for n, v in call.arguments.items()
-            if not call.uses or call.uses.get(n) in ("payload", "url", "destination")
+            if not call.uses or call.uses.get(n) in ("payload", "url", "destination", "arguments")
         ]
         origins = {o for value in sent for v in values_in(value) for o in v.data if o.startswith("call:")}
         return any("network" not in self._calls[n].effects for n in map(_number, origins) if n < len(self._calls))

@@ -45,7 +45,9 @@ def _all(manifest: Manifest, listed_hosts: Collection[str]) -> Iterator[str]:
 def _whole_outputs(call: PlannedCall) -> Iterator[int]:
     """The numbers of the calls whose texts a request sends whole."""
     sent = [
-        v for name, v in call.arguments.items() if call.uses.get(name, "payload") in ("payload", "url", "destination")
+        v
+        for name, v in call.arguments.items()
+        if call.uses.get(name, "payload") in ("payload", "url", "destination", "arguments")
     ]
     for value in sent:
         yield from _outputs_in(value)

@@ -68,7 +68,7 @@ def loose_options(call: PlannedCall) -> Iterator[Loose]:
     """The holes in the arguments of a fixed program that it can take for an option, or for a part of its name."""
     operation = call.arguments.get("operation")
     takes = _TAKE_TEXTS.get(_constant(operation) if operation is not None else "", ())
-    for value in _used(call, "destination") if call.source == "command" else ():
+    for value in _used(call, "arguments"):
         before = None
         for inner in value.places or values_in(value):
             if before == "--":
@@ -106,7 +106,7 @@ def _not_ordinary(call: PlannedCall) -> str | None:
     commands += [(shlex.join(words), judge_argv(words)) for words in (tuple(map(_template, argv)) for argv in lists)]
     # These load code from the folder, too: runners, and variables that name folders of it.
     loading = [key for key, row in allow_list()["runners"].items() if row.get("builds")]
-    loading += (f"{name}=" for name in re.split(r"\W+", allow_list()["variables"]["folders"]))
+    loading += re.split(r"\W+", allow_list()["variables"]["folders"])
     variables = [
         _template(one) for value in _used(call, "environment") for inner in values_in(value) for one in _texts(inner)
     ]
@@ -116,7 +116,7 @@ def _not_ordinary(call: PlannedCall) -> str | None:
             for text, judgement in commands
             if not judgement.parts
             or any(map(_differs, judgement.parts))
-            or any(key in each for key in loading for each in (text, *variables))
+            or any(key in re.sub(r"['\"\\]", "", each) for key in loading for each in (text, *variables))
         ),
         None,
     )

@@ -19,7 +19,7 @@ _QUIET = frozenset(
 #: Operations of git that print no content, put none into the repository, which can be pushed, and give no changed file another
 #: name, as a merge can. And those that run no hooks, which may print any content. The tool `git` runs no hooks.
 _QUIET_GIT = frozenset("BRANCH CHECKOUT CLONE FETCH LOG PUSH RESET REV-PARSE STATUS SWITCH TAG".split())
-_WITHOUT_HOOKS = frozenset("BRANCH LOG REV-PARSE STATUS TAG".split())
+_WITHOUT_HOOKS = frozenset(("LOG", "REV-PARSE"))
 #: Options of CHECKOUT that name a branch.
 _NEW_BRANCH = frozenset(("-b", "-B", "--orphan"))
 _PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b")

@@ -104,9 +104,9 @@ SEE = [
 DO_NOT_SEE = [
     ("bash", {"command": "ls * && echo cust* && cd notes"}),
     ("bash", {"command": "find . -name '*.md'"}),
-    ("bash", {"command": "git status && git log --oneline"}),
+    ("bash", {"command": "ls && git log --oneline"}),
     ("run_program", {"argv": ["mkdir", "-p", "notes/inner"]}),
-    ("bash", {"command": "git branch | tee notes/branches"}),
+    ("bash", {"command": "git log --oneline | tee notes/log"}),
     ("git", {"operation": "STATUS"}),
     ("git", {"operation": "STATUS", "args": ["-s", "-uno"]}),
     ("git", {"operation": "CHECKOUT", "args": ["-q", "-B", "other", "HEAD"]}),

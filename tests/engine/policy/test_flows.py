@@ -245,8 +245,8 @@ SEEN = {"private": ".env", "outside": "content of example.org"}
 USES = {"to": "destination", "text": "payload"}
 
 
-def sender(effects: tuple[str, ...] = ("network",), source: Any = "") -> ToolDefinition:
-    return ToolDefinition("send", "Send.", (), {}, effects, declared=Declared(uses=USES, source=source))
+def sender(effects: tuple[str, ...] = ("network",), **uses: str) -> ToolDefinition:
+    return ToolDefinition("send", "Send.", (), {}, effects, declared=Declared(uses=USES | uses))
 
 
 class TestASession:
@@ -262,7 +262,7 @@ class TestASession:
         assert self.by_hand(SEEN, ("write",), text="x") == []
         assert self.by_hand({"outside": "content"}, ("write",), to="eve") == ["shipped.ask_flow.2"]
         # The arguments of git are a part of its command.
-        git = sender(("execute", "network"), "command")
+        git = sender(("execute", "network"), to="arguments")
         assert self.shipped.judge_session(git, {"to": "--oneline"}, lambda: {"outside": "content"}) == []
         # A call without arguments passes nothing on.
         assert self.by_hand(SEEN, text="") == []

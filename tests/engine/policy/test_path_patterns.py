@@ -29,6 +29,7 @@ ROOT, HOME = "/w/project", "/home/user"
             ["/w/project/.git/config"],
         ),
         (".git/config", ["/w/project/.git/config"], ["/w/project/config"]),
+        ("*secret*", ["/w/project/a-secret", "/w/project/.git/a-secret"], ["/w/project/.git/refs/heads/a-secret/b"]),
         (
             "logs",
             ["/w/project/logs", "/w/project/.git/modules/logs/objects"],

@@ -208,7 +208,7 @@ def test_a_recipient_and_the_arguments_of_a_program_are_shown_by_name() -> None:
     uses = {"to": "destination", "text": "payload"}
     mail = PlannedCall("mail", ("network",), arguments={"to": text(given("bob")), "text": text("hi")}, uses=uses)
     run = PlannedCall(
-        "run_tests", ("execute",), arguments={"args": Value(items=text("-q"))}, uses={"args": "destination"}
+        "run_tests", ("execute",), arguments={"args": Value(items=text("-q"))}, uses={"args": "arguments"}
     )
     known = manifest(mail, run)
     assert written(known) == [
@@ -301,7 +301,7 @@ def test_the_json_form() -> None:
                     "git",
                     ("execute", "network"),
                     arguments={"args": text("push"), "url": text("https://b.example/x.git")},
-                    uses={"args": "destination", "url": "url"},
+                    uses={"args": "arguments", "url": "url"},
                 )
             ),
             'Runs git with "push" and connects to b.example.',
