@@ -164,7 +164,9 @@ def article(noun: str) -> str:
 def _data(declared: Declared) -> Iterator[str]:
     for use in DATA_USES:
         names = [f"`{name}`" for name, declared_use in declared.uses.items() if declared_use == use]
-        if names:
+        if names and use == "arguments":
+            yield f"{_listed(names)} {'has' if len(names) == 1 else 'have'} the arguments of the program"
+        elif names:
             yield f"{_listed(names)} {f'is {article(use)} {use}' if len(names) == 1 else f'are {use}s'}"
     if declared.source:
         yield f"the output comes from {_SOURCES[declared.source]}"
