@@ -12,8 +12,8 @@ from albert_tools.engine.shell.verdict import Judgement
 #: Programs that print the names of files at most, or what another program has printed.
 _QUIET = frozenset(
     """
-    : [ basename cal cd chmod date df dirname echo expr factor false fd find free groups hostname id ls mkdir nproc numfmt printf
-    ps pwd readlink realpath rm rmdir seq sleep tee test touch tr tree true tty uname uptime which whoami
+    : [ basename cal cd chmod date df dirname echo expr factor false find free groups hostname id ls mkdir nproc numfmt printf
+    ps pwd readlink realpath rm rmdir seq sleep tee test touch tr true tty uname uptime which whoami
     """.split()
 )
 #: Operations of git that print no content, put none into the repository, which can be pushed, and give no changed file another
