@@ -246,8 +246,15 @@ def _linked_stores(objects: str) -> Iterator[str]:
     known, ahead = {objects}, [objects]
     while ahead:
         store = ahead.pop()
-        names = _named_stores(beginning(f"{store}/info/alternates", _MAX_ALTERNATES))
-        named = (os.path.join(store, name) for name in names)
+        text = beginning(f"{store}/info/alternates", _MAX_ALTERNATES + 1)
+        if len(os.fsencode(text)) > _MAX_ALTERNATES:
+            raise Failure(
+                "too_large",
+                f"{store}/info/alternates is too long to find all objects that git would show",
+                hint="delete it: it names borrowed stores, and no repository has so many",
+                rule="exposed",
+            )
+        named = (os.path.join(store, name) for name in _named_stores(text))
         # A hostile file can name many folders that don't exist.
         places = [store, *filter(os.path.isdir, named)]
         with suppress(OSError), os.scandir(store) as entries:
