@@ -85,6 +85,10 @@ def end(node: tree.Node) -> tuple[int, int]:
     return node.span.end_line, node.span.end_column
 
 
+#: Expressions that can be on several lines without brackets of their own.
+_WITH_BREAKS = (tree.BinOp, tree.BoolOp, tree.Compare, tree.IfExp, tree.Lambda, tree.Strings, tree.UnaryOp)
+
+
 class Speller:
     """Creates documents for the expressions of one module."""
 
@@ -106,7 +110,7 @@ class Speller:
 
     def wrapped(self, node: tree.Expr, least: int = TERNARY) -> Doc:
         """`whole` for an expression that is not a tuple without brackets."""
-        if not isinstance(node, tree.BinOp | tree.BoolOp | tree.Compare | tree.IfExp | tree.Strings | tree.UnaryOp):
+        if not isinstance(node, _WITH_BREAKS):
             return self.expr(node, least)
         if isinstance(node, tree.Strings) and len(node.pieces) == 1:
             return self.expr(node, least)

@@ -164,6 +164,10 @@ CASES = {
         "def f():\n    return (\n        first_condition_of_all and second_condition_of_all\n"
         "        or third_condition_of_all and fourth_one_of_all\n    )\n",
     ),
+    "the body of a lambda is broken inside brackets": (
+        f"def f():\n    return lambda a: '{'a' * 60}' '{'b' * 60}' < a",
+        f'def f():\n    return (\n        lambda a: "{"a" * 60}"\n        "{"b" * 60}"\n        < a\n    )\n',
+    ),
 }
 
 

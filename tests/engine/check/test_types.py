@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -150,7 +151,10 @@ def test_what_is_reported_fails_each_time_and_a_result_fits(source: str, argumen
     report = check(source, catalog())
     found = report.diagnostics
     assert {d.code for d in found} <= CODES | {"unused-result", "unassigned"}, (source, found)
-    survived, result = _run(source, argument, {d.span.line for d in found if d.code in CODES - {"not-json"}})
+    # A program can change its argument.
+    survived, result = _run(
+        source, copy.deepcopy(argument), {d.span.line for d in found if d.code in CODES - {"not-json"}}
+    )
     assert survived is None, f"line {survived} of\n{source}\n{found}"
     if report.checked is None and {d.code for d in found if d.severity == "error"} == {"not-json"}:
         (line,) = {d.span.line for d in found if d.code == "not-json"}  # the last: the only `return` of the tool
