@@ -359,7 +359,8 @@ class _ProgramWriter(ExpressionWriter):
     def _idiom(self, scope: Scope, indent: str, depth: int) -> list[str]:
         template = self.pick([*READING, *(CHANGING if self.is_tool else ())])
         owned = [kind for kind in ("texts", "dict") if f"<own {kind}>" in template]
-        if not all(scope.variables.get(kind) for kind in owned) or ("<call>" in template and not self.tools):
+        has_tools = set(re.findall(r"tools\.(\w+)", template)).issubset(self.tools)
+        if not (has_tools and all(map(scope.variables.get, owned))) or ("<call>" in template and not self.tools):
             return self._assign(scope, indent, depth)
         names = {mark: self.once() for mark in ("<x>", "<y>") if mark in template}
         made: list[tuple[str, str]] = []
