@@ -13,6 +13,8 @@ from itertools import islice
 from albert_tools.engine.policy.path_patterns import PathPatterns
 from albert_tools.engine.workspace.path_syntax import GIT_FOLDER
 
+#: Folders with packages of others, which are not searched. They are large, and have published certificates (`cacert.pem`).
+_PACKAGES = ("node_modules", "site-packages")
 #: The most entries that are searched for a private file.
 MAX_SEARCHED = 50_000
 
@@ -50,7 +52,8 @@ def private_file(
             if entry.name in private and not is_folder and allows(entry.path):
                 return entry.path
             # The objects of git have no names.
-            if is_folder and not entry.path.endswith(f"/{GIT_FOLDER}/objects"):
+            is_searched = entry.name not in _PACKAGES and not entry.path.endswith(f"/{GIT_FOLDER}/objects")
+            if is_folder and is_searched:
                 pending.append(entry.path)
     return None
 

@@ -241,6 +241,15 @@ def opened(tmp_path: Path) -> Iterator[tuple[SyncToolService, Path]]:
         yield service, work
 
 
+def test_packages_of_others_have_nothing_private(opened: tuple[SyncToolService, Path]) -> None:
+    service, work = opened
+    package = work / "node_modules" / "certifi"
+    package.mkdir(parents=True)
+    (package / "customers.csv").write_text("Ada")
+    assert seen(service, bash("make")) == set()
+    assert seen(service, bash("cat node_modules/certifi/customers.csv")) == {"private"}
+
+
 def test_a_file_that_appears_between_two_commands(opened: tuple[SyncToolService, Path]) -> None:
     service, _ = opened
     write = "touch -r notes x; echo Ada > conf/secret.txt; touch -r notes conf"
