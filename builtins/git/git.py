@@ -246,7 +246,7 @@ async def _executed(
         here = os.path.realpath(context.workspace.absolute(context.workspace.locate(cwd or ".")))
         tops = [here[:n] for n in range(len(root), len(here) + 1) if here[n : n + 1] in ("/", "")]
         paths = [os.path.join(top, word.rpartition(":")[2].lstrip("/")) for top in tops for word in args]
-        context.workspace.judge.note_visible([root], paths)
+        context.workspace.judge.note_visible([], paths)
     is_limited_commit = operation == "COMMIT" and bool(prepared.limited_in)
     ran = await _run(
         context,
