@@ -51,8 +51,9 @@ VERBS = {
     "program": "runs",
     "folder": "in",
 }
-#: The uses of arguments whose content a call takes out of the program.
-_SENT = ("payload", "environment", "destination", "arguments", "url", "shell", "program", "folder")
+#: The uses of arguments whose content a request sends, and of those whose content a call takes out of the program.
+SENT = ("payload", "url", "destination", "arguments")
+_TAKEN_OUT = (*SENT, "environment", "shell", "program", "folder")
 
 
 class Effect(Struct, frozen=True):
@@ -146,7 +147,7 @@ def _sent(call: PlannedCall) -> dict[str, Value]:
     """The arguments whose content leaves the program, if the call changes something. All of them if nothing is declared."""
     if risk_of(call.effects) < RISKS["write"]:
         return {}
-    return {n: v for n, v in call.arguments.items() if not call.uses or call.uses.get(n) in _SENT}
+    return {n: v for n, v in call.arguments.items() if not call.uses or call.uses.get(n) in _TAKEN_OUT}
 
 
 def _choosing(calls: Sequence[PlannedCall]) -> frozenset[int]:

@@ -14,7 +14,7 @@ from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Va
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_warnings import call_warnings, environment
-from albert_tools.engine.review.planned_effects import planned_effects
+from albert_tools.engine.review.planned_effects import SENT, planned_effects
 from albert_tools.engine.review.value_words import Words, is_anything, is_constant, is_loud
 
 #: The most resources of one kind that the sentence names.
@@ -166,11 +166,7 @@ class _Clauses:
         return "ANY HOST" if is_anything(url) else f"the host of {self._words.value(url)}"
 
     def _sent(self, call: PlannedCall) -> set[Origin]:
-        names = [
-            n
-            for n in call.arguments
-            if not call.uses or call.uses.get(n) in ("payload", "url", "destination", "arguments")
-        ]
+        names = [n for n in call.arguments if not call.uses or call.uses.get(n) in SENT]
         return {o for n in names for v in values_in(call.arguments[n]) for o in v.data}
 
     def _secrets(self, call: PlannedCall) -> dict[str, None]:

@@ -19,6 +19,7 @@ from albert_tools.engine.model.fixed_hosts import host_of
 from albert_tools.engine.model.manifest import Alternative, Hole, Manifest, PlannedCall, Value, values_in
 from albert_tools.engine.model.marked_paths import holds_credentials, is_executed
 from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.review.planned_effects import SENT
 from albert_tools.engine.review.sentences import secrets_of
 from albert_tools.engine.review.value_words import Words, is_constant
 from albert_tools.engine.shell.judge import judge_argv, judge_command
@@ -140,11 +141,7 @@ class _Comparison:
 
     def _carries(self, call: PlannedCall) -> bool:
         """Whether a request carries what the tool has read on this machine."""
-        sent = [
-            v
-            for n, v in call.arguments.items()
-            if not call.uses or call.uses.get(n) in ("payload", "url", "destination", "arguments")
-        ]
+        sent = [v for n, v in call.arguments.items() if not call.uses or call.uses.get(n) in SENT]
         origins = {o for value in sent for v in values_in(value) for o in v.data if o.startswith("call:")}
         return any("network" not in self._calls[n].effects for n in map(_number, origins) if n < len(self._calls))
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from albert_tools.engine.model.fixed_hosts import fixed_hosts
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value, values_in
 from albert_tools.engine.model.visible_text import visible
-from albert_tools.engine.review.planned_effects import HIGH, planned_effects, risk_of
+from albert_tools.engine.review.planned_effects import HIGH, SENT, planned_effects, risk_of
 from albert_tools.engine.review.value_words import Words, is_loud
 
 
@@ -44,11 +44,7 @@ def _all(manifest: Manifest, listed_hosts: Collection[str]) -> Iterator[str]:
 
 def _whole_outputs(call: PlannedCall) -> Iterator[int]:
     """The numbers of the calls whose texts a request sends whole."""
-    sent = [
-        v
-        for name, v in call.arguments.items()
-        if call.uses.get(name, "payload") in ("payload", "url", "destination", "arguments")
-    ]
+    sent = [v for name, v in call.arguments.items() if call.uses.get(name, "payload") in SENT]
     for value in sent:
         yield from _outputs_in(value)
 
