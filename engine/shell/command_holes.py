@@ -98,28 +98,32 @@ def _may_be_option(template: tuple[Part, ...]) -> bool:
 
 def _not_ordinary(call: PlannedCall) -> str | None:
     """A command of a planned call that is another one in another folder, or is not ordinary; None if there is none."""
-    texts = [_template(one) for value in _used(call, "shell") for inner in values_in(value) for one in _texts(inner)]
+    texts, variables = _templates(call, "shell"), _templates(call, "environment")
     lists = [argv for value in _used(call, "program") for argv in _combined(value) or [()]]
     if not texts and not lists:
         return ""
     commands = [(text, judge_command(text)) for text in texts]
     commands += [(shlex.join(words), judge_argv(words)) for words in (tuple(map(_template, argv)) for argv in lists)]
-    # These load code from the folder, too: runners, and variables that name folders of it.
-    loading = [key for key, row in allow_list()["runners"].items() if row.get("builds")]
-    loading += re.split(r"\W+", allow_list()["variables"]["folders"])
-    variables = [
-        _template(one) for value in _used(call, "environment") for inner in values_in(value) for one in _texts(inner)
-    ]
     return next(
         (
             text
             for text, judgement in commands
-            if not judgement.parts
-            or any(map(_differs, judgement.parts))
-            or any(key in re.sub(r"['\"\\]", "", each) for key in loading for each in (text, *variables))
+            if not judgement.parts or any(map(_differs, judgement.parts)) or any(map(_loads_code, (text, *variables)))
         ),
         None,
     )
+
+
+def _templates(call: PlannedCall, use: str) -> list[str]:
+    return [_template(one) for value in _used(call, use) for inner in values_in(value) for one in _texts(inner)]
+
+
+def _loads_code(text: str) -> bool:
+    """Whether a text may load code from the folder: by some runners, and by variables that name folders of it."""
+    named = [key for key, row in allow_list()["runners"].items() if row.get("builds")]
+    named += re.split(r"\W+", allow_list()["variables"]["folders"])
+    unquoted = re.sub(r"['\"\\]", "", text)
+    return any(name in unquoted for name in named)
 
 
 def _differs(part: JudgedPart) -> bool:
