@@ -242,7 +242,11 @@ async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
 
 
 def _linked_stores(objects: str) -> Iterator[str]:
-    """The folders elsewhere that have a git folder's objects, by a link or as a borrowed store, which can borrow from others."""
+    """The folders elsewhere that have a git folder's objects, by a link or as a borrowed store, which can borrow from others.
+
+    Raises:
+        Failure: `too_large`.
+    """
     known, ahead = {objects}, [objects]
     while ahead:
         store = ahead.pop()
@@ -271,7 +275,8 @@ def _named_stores(text: str) -> Iterator[str]:
     while at < len(text):
         quoted = _QUOTED.match(text, at)
         if quoted is None:
-            end = text.find("\n", at) % (len(text) + 1)
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
             yield text[at:end]
         else:
             end = quoted.end()

@@ -199,6 +199,5 @@ def seen_by_server(workspace: Workspace) -> Iterator[tuple[View, int]]:
     """
     root = str(workspace.root)
     with command_view(workspace, "", hide=repositories(root).git_folders) as (view, handle):
-        roots = [view.root, *view.readable]
-        workspace.judge.note_visible(roots)
+        workspace.judge.note_visible([view.root, *view.readable])
         yield view, handle

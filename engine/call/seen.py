@@ -104,8 +104,8 @@ def _private_paths(call: Call, run: Run) -> Iterator[str]:
     assert primitive is not None
     path = call.report.private_path
     shown = path.removeprefix(f"{run.service.root}/") if path is not None else ""
-    can_read = primitive.definition.declared.source in ("command", "server")
-    if shown and not can_read:
+    if shown and primitive.definition.declared.source not in ("command", "server"):
+        # It has opened the file. What a command can see, it need not have read.
         yield shown
     named = [path for path, use in primitive.paths_in(call.arguments) if use in READS]
     for name, kind in primitive.judged.items():

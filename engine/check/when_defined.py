@@ -25,8 +25,8 @@ def with_existing_tools(
         report: The report.
         catalog: The existing tools.
         outdated: Why a callee can't run, or None.
-        look_alike: An existing tool whose name could be mistaken for a name, or None. Of a tool that the session doesn't know it is
-            this name.
+        look_alike: An existing tool whose name could be mistaken for a name, or None. It is the name itself for a tool that the
+            session doesn't know.
     """
     if report.checked is None:
         return report
@@ -46,11 +46,12 @@ def with_existing_tools(
             )
         )
     elif like := look_alike(name):
+        is_like = "is" if like == name else f"looks like {like!r}, which is"
         refused.append(
             error(
                 "name-taken",
                 facts.tool.name_span,
-                f"{name!r} {'is' if like == name else f'looks like {like!r}, which is'} a tool already",
+                f"{name!r} {is_like} a tool already",
                 hint="choose a name that nobody mistakes for it",
             )
         )

@@ -86,11 +86,13 @@ def is_host_fixed(
 def _server_of(url: str) -> tuple[str, int] | None:
     """The host and the port of a URL; None for other texts. A host alone can be the name of a file, such as ``readme.md``."""
     host = host_of(url) if _SCHEME.match(url) else None
+    if host is None:
+        return None
     try:
         port = urlsplit(url).port
     except ValueError:
         return None
-    return (host, port or (80 if url[:5].lower() == "http:" else 443)) if host is not None else None
+    return host, port or (80 if url[:5].lower() == "http:" else 443)
 
 
 def _texts_in(value: Any) -> Iterator[str]:

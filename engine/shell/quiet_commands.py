@@ -1,4 +1,4 @@
-"""Which commands print no content of files, and copy none: all others let a session see the private files that they can see."""
+"""Which commands print no content of files, and copy none. Every other one counts as having read the private files that it sees."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ _QUIET_GIT = frozenset("BRANCH CHECKOUT CLONE FETCH LOG PUSH RESET REV-PARSE STA
 _WITHOUT_HOOKS = frozenset(("LOG", "REV-PARSE"))
 #: Options of CHECKOUT that name a branch.
 _NEW_BRANCH = frozenset(("-b", "-B", "--orphan"))
-_PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b")
-#: The options by which some of these print content all the same. `raw` prints what a tag names, which can be a file, and
-#: a message can be one.
+#: The options by which some of these print content all the same. A tag can name a file (`raw`), and have one as its message.
 _PRINTING = {
-    "LOG": _PATCH,
+    "LOG": re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b"),
     "STATUS": re.compile(r"-(?!-)\S*v|--verbose\b"),
     **dict.fromkeys(("CHECKOUT", "SWITCH"), re.compile(r"-(?!-)\S*m|--(m|conflict)")),
     **dict.fromkeys(("BRANCH", "TAG"), re.compile(r"-(?!-)\S*F|--file\b|--(format|sort)=.*raw", re.DOTALL)),

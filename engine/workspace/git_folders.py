@@ -56,9 +56,11 @@ def _has(folder: str, *names: str) -> bool:
 
 
 def _has_objects(folder: str) -> bool:
-    """Whether a folder has the objects of a repository, also of one that only its `commondir` names. Code has such folders, too."""
+    """Whether a folder has the objects of a repository, also of one that only a `commondir` names. Code can have folders of these
+    names, with other things in them."""
     with suppress(OSError):
         return _has(folder, "refs") and any(map(_OF_STORE.fullmatch, os.listdir(f"{folder}/objects")))
+    # Nobody knows what is in a folder that can't be listed.
     return _has(folder, "objects", "refs")
 
 

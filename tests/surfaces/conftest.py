@@ -1,7 +1,7 @@
 """The command line as users meet it: a separate process, a real workspace, an empty home.
 
 A short command spends most of its time on starting Python and on imports. So a command is forked from a process that has imported
-everything, with the libraries of all protocols and models (`tests.helpers.children`). The fork has its own arguments, folder,
+what it needs (`tests.helpers.children`). The fork has its own arguments, folder,
 environment and streams. A test starts a new Python only if it tests that start, with `Albert.start`, or if it sets environment
 variables that Python itself reads.
 """
@@ -49,6 +49,7 @@ MODULES = (
     "albert_tools.surfaces.mcp.stdio",
     "albert_tools.surfaces.web.app",
 )
+#: The words of a command line that need them.
 NEEDED_BY = frozenset(("chat", "lsp", "mcp", "mount", "--web"))
 #: The time limit of a command, in seconds.
 PATIENCE = 60.0
