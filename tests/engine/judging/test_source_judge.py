@@ -30,6 +30,7 @@ from albert_tools.engine.sandbox.worker import spawn
 from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
 from tests.helpers.children import PATIENCE
+from tests.helpers.gate import until
 from tests.helpers.harness import catalog, chunks
 
 GOOD = 'def t(x: str) -> str:\n    """Return."""\n    return x\n'
@@ -384,7 +385,10 @@ def test_the_judging_process_gets_no_url_of_a_home(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere/cache")
     spawned = spawn.spawn_zygote(JUDGING)
     try:
-        environ = psutil.Process(spawned[0].pid).environ()
+        process = psutil.Process(spawned[0].pid)
+        # A process that has just been forked has no environment of its own yet.
+        until(lambda: "/nowhere/cache" in process.environ().values())
+        environ = process.environ()
     finally:
         spawn.discard(spawned)
         spawned[0].wait()
