@@ -117,7 +117,7 @@ def _private_paths(call: Call, run: Run) -> Iterator[str]:
             ]
     yield from (path for path in named if path and is_private(_absolute(run, path)))
     if shown:
-        yield f"the output of {call.name}, which can read {shown}"
+        yield f"the output of {call.name} (which can read {shown})"
 
 
 def _absolute(run: Run, path: str) -> str:

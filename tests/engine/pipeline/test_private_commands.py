@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -198,6 +199,13 @@ def test_where_no_private_file_is_visible_a_command_sees_none(tmp_path: Path) ->
         assert seen(service, ("bash", {"command": "make"})) == set()
         (tmp_path / "work" / "key.pem").write_text("Ada")
         assert seen(service, ("bash", {"command": "make"})) == {"private"}
+
+
+def test_the_example_says_what_a_command_could_read(service: SyncToolService, work: Path) -> None:
+    session, token = service.within(lambda s: s.open_session("agent"))
+    service.invoke("bash", {"command": "cat notes/a.md"}, session=token)
+    (example,) = service.within(lambda s: s.sessions.seen(session)).values()
+    assert re.fullmatch(r"the output of bash \(which can read (customers.csv|conf/secret.txt)\)", example), example
 
 
 def bash(command: str) -> tuple[str, dict[str, Any]]:
