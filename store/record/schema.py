@@ -10,7 +10,7 @@ The statements are SQLite's. `postgres_tables` writes PostgreSQL's types.
 import re
 
 #: A database with another version is refused.
-VERSION = 5
+VERSION = 6
 
 #: Runs that workers execute, and what begins them.
 QUEUES = """
@@ -32,11 +32,11 @@ CREATE TABLE sessions(
   id TEXT PRIMARY KEY, token_hash TEXT NOT NULL UNIQUE, parent TEXT NOT NULL, ended INTEGER NOT NULL, at TEXT NOT NULL,
   data TEXT NOT NULL);
 CREATE TABLE usage(
-  session TEXT NOT NULL, unit TEXT NOT NULL, amount DOUBLE PRECISION NOT NULL, PRIMARY KEY(session, unit));
+  session TEXT NOT NULL, unit TEXT NOT NULL, amount DOUBLE PRECISION NOT NULL, PRIMARY KEY(session, unit)) WITHOUT ROWID;
 
 CREATE TABLE uses(
   session TEXT NOT NULL, bucket TEXT NOT NULL, seq INTEGER NOT NULL, at DOUBLE PRECISION NOT NULL,
-  PRIMARY KEY(session, bucket, seq));
+  PRIMARY KEY(session, bucket, seq)) WITHOUT ROWID;
 
 CREATE TABLE approvals(
   id TEXT PRIMARY KEY, n INTEGER NOT NULL, action TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, state TEXT NOT NULL,
@@ -63,9 +63,9 @@ CREATE TABLE reviews(
   manifest TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(tool, version));
 CREATE INDEX reviews_by_state ON reviews(state, tool);
 
-CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL, PRIMARY KEY(session, kind));
+CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL, PRIMARY KEY(session, kind)) WITHOUT ROWID;
 
-CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref));
+CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref)) WITHOUT ROWID;
 """
 TABLES += QUEUES
 #: Finds who has defined a version, in a database whose entries name its users.
@@ -87,4 +87,4 @@ def for_postgres(text: str) -> str:
     """These statements with PostgreSQL's types. Texts are compared by their bytes, as SQLite does it."""
     for ours, theirs in (("INTEGER", "BIGINT"), ("BLOB", "BYTEA"), ("TEXT", 'TEXT COLLATE "C"')):
         text = re.sub(rf"\b{ours}\b", theirs, text)
-    return text
+    return text.replace(" WITHOUT ROWID", "")

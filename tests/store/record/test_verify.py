@@ -184,15 +184,19 @@ def test_rows_that_the_entries_do_not_give_are_named(folder: Path, lived: Path, 
 def test_every_changed_value_of_every_table_is_found(folder: Path, lived: Path) -> None:
     with closing(sqlite3.connect(lived / FILE)) as connection:
         columns = [
-            (table, name) for table in STATE_TABLES for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")
+            (table, name, is_key)
+            for table in STATE_TABLES
+            for _, name, *_, is_key in connection.execute(f"PRAGMA table_info({table})")
         ]
-        rows = {table: connection.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] for table in STATE_TABLES}
+        rows = {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in STATE_TABLES}
     assert all(rows.values())
-    for table, column in columns:
+    for table, column, _ in columns:
         shutil.copytree(lived, folder)
         with closing(sqlite3.connect(folder / FILE)) as connection:
             new = f"CASE typeof({column}) WHEN 'text' THEN {column} || 'x' ELSE {column} + 100000 END"
-            connection.execute(f"UPDATE {table} SET {column} = {new} WHERE rowid = {rows[table]}")
+            key = ", ".join(name for of, name, is_key in columns if of == table and is_key)
+            last = f"SELECT {key} FROM {table} ORDER BY {key} DESC LIMIT 1"
+            connection.execute(f"UPDATE {table} SET {column} = {new} WHERE ({key}) = ({last})")
             connection.commit()
         found = problems(folder)
         assert any(problem.startswith(f"table {table}, ") for problem in found), (table, column, found)
@@ -213,7 +217,7 @@ def test_every_changed_value_of_every_table_is_found(folder: Path, lived: Path) 
             "ALTER TABLE usage ADD COLUMN more TEXT",
             "the table usage does not belong to the record, or was changed",
         ),
-        ("PRAGMA user_version = 7", "the file has format 7, and this version of Albert Tools reads 5"),
+        ("PRAGMA user_version = 7", "the file has format 7, and this version of Albert Tools reads 6"),
     ],
 )
 def test_another_schema_is_found(six: Path, tamper: Tamper, statement: str, problem: str) -> None:
