@@ -302,9 +302,11 @@ def denied_tools(
             if not p.gated and (decision.verdict == "deny" or asks):
                 denied[p.name] = decision.failure(p.name)
     if session is not None:
+        sessions = recorded(context.sessions, "sessions")
+        line = sessions.line(session.id)
         for p in (p for p in primitives if not p.paths):
             try:
-                recorded(context.sessions, "sessions").demand(session, p.name)
+                sessions.demand(line, p.name)
             except Failure as why:
                 # Without the hint of the lease, the report says how an example gets the tool's answer.
                 denied.setdefault(p.name, Failure(why.code, why.message, rule=why.rule, tool=p.name))

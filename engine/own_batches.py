@@ -34,7 +34,7 @@ class OwnBatches:
                 "invalid_arguments", f"{tool} is for the agent; a batch can't call it", hint="call it yourself"
             )
         # Nothing is said about tools that the lease does not cover.
-        session.demand(tool, (), run.lookup.author(tool))
+        session.demand(tool, (), lambda: run.lookup.author(tool))
         target = self._pinned(tool)
         if "tool" in target.definition.declared.uses.values():
             raise _nested()

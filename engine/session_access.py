@@ -67,7 +67,7 @@ class SessionAccess(Struct, eq=False):
         """
         if token is not None:
             sessions = recorded(self.context.sessions, "sessions")
-            sessions.demand(self.session(token), tool, author=self.lookup.author(tool))
+            sessions.demand(sessions.line_of(token, self.context.root), tool, author=lambda: self.lookup.author(tool))
 
     def contents(self, token: str | None) -> ContentStore | None:
         """The content store as a session has it, see `SessionContents`; the whole store for the owner, None if there is none.
@@ -82,5 +82,5 @@ class SessionAccess(Struct, eq=False):
         from albert_tools.engine.call.session_contents import SessionContents
 
         context, sessions = self.context, recorded(self.context.sessions, "sessions")
-        session = LeasedSession(sessions, self.session(token), context.ledger, lambda: context.quota)
+        session = LeasedSession(sessions, sessions.line_of(token, context.root), context.ledger, lambda: context.quota)
         return SessionContents(stored, session)

@@ -6,18 +6,23 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 
-from albert_tools.engine.authority.sessions import Session, Sessions
+from albert_tools.engine.authority.sessions import Line, Sessions
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 
 
 class LeasedSession:
-    """The active session of a request. `NoSession` has the same methods for calls of the owner."""
+    """The active session of a request. `NoSession` has the same methods for calls of the owner.
 
-    def __init__(self, sessions: Sessions, session: Session, ledger: Ledger, quota: Callable[[], float]) -> None:
-        """`quota` returns the bytes that the service may store for the session."""
+    It is read anew (`renew`) before a person is asked about a call, and where the call begins, in the transaction that charges it.
+    """
+
+    def __init__(self, sessions: Sessions, line: Line, ledger: Ledger, quota: Callable[[], float]) -> None:
+        """`line` was just read. `quota` returns the bytes that the service may store for the session."""
+        session = line[0]
         self._sessions = sessions
+        self._line = line
         self._session = session
         self._ledger = ledger
         self._find_quota = quota
@@ -25,9 +30,13 @@ class LeasedSession:
         #: The session that made the request. For a resumed run, this is the session in which the run began.
         self.origin: str | None = session.parent if session.grant and session.parent else session.id
 
-    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = (), author: str = "") -> None:
+    def renew(self) -> None:
+        """Read the session and its parents again: another process may have ended or charged them."""
+        self._line = self._sessions.line(self._session.id)
+
+    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = str) -> None:
         """See `Sessions.demand`."""
-        self._sessions.demand(self._session, tool, callers, author)
+        self._sessions.demand(self._line, tool, callers, author)
 
     def knows(self, version: ToolVersion) -> bool:
         """Whether a version of a composite is older than the session, or was defined in it."""
@@ -42,11 +51,11 @@ class LeasedSession:
 
     def afford(self, tool: str) -> None:
         """See `Sessions.afford`."""
-        self._sessions.afford(self._session, tool, self._quota)
+        self._sessions.afford(self._line, tool, self._quota)
 
     def demand_room(self) -> None:
         """See `Sessions.demand_room`."""
-        self._sessions.demand_room(self._session, self._quota)
+        self._sessions.demand_room(self._line, self._quota)
 
     def store(self, ref: str, size: int) -> None:
         """See `Sessions.store`."""
@@ -61,24 +70,30 @@ class LeasedSession:
         return self._sessions.refused_lately(self._session)
 
     def left(self, unit: str) -> float:
-        """See `Sessions.left`."""
-        return self._sessions.left(self._session, unit)
+        """The remaining amount of a unit now. See `Sessions.left`."""
+        self.renew()
+        return self._sessions.left(self._line, unit)
 
     def bounded(self, unit: str) -> list[str]:
-        """See `Sessions.bounded`."""
-        return self._sessions.bounded(self._session, unit)
+        """The ids of the session and its parents, if they have a budget for the unit. It never changes."""
+        return [s.id for s in self._line if getattr(s.lease.budget, unit) is not None]
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether the session or one of its parents has a budget."""
+        return any(each.lease.budget.as_dict() for each in self._line)
 
     def lineage(self) -> list[str]:
         """See `Sessions.lineage`."""
-        return self._sessions.lineage(self._session)
+        return self._sessions.lineage(self._line)
 
     def seen(self) -> dict[str, str]:
         """See `Sessions.seen`."""
-        return self._sessions.seen(self._session)
+        return self._sessions.seen(self._line)
 
     def seconds(self) -> float:
         """See `Sessions.seconds`."""
-        return self._sessions.seconds(self._session)
+        return self._sessions.seconds(self._line)
 
     def spend(self, **used: float) -> None:
         """Charge the session and its parents for what effects have used. The call has the locks on these budgets."""

@@ -32,6 +32,7 @@ from albert_tools.engine.model.session_budget import UNITS, Budget
 #: The beginning of each token. Redaction uses it to find tokens in a text.
 TOKEN_PREFIX = "alb_"
 _TOKEN_BYTES, _ID_BYTES = 32, 8
+_TOKEN_LENGTH = len(TOKEN_PREFIX) + 2 * _TOKEN_BYTES
 #: The most characters of a client's name, the most characters of a folder's path, and the most tools in a lease.
 MAX_CLIENT, MAX_CWD, MAX_TOOLS = 256, 4096, 1000
 #: The greatest depth of nested sessions.
@@ -140,6 +141,10 @@ def session_of(row: SessionRow) -> Session:
     )
 
 
+#: A session and its parents, starting with the session itself, as they were when they were read. Empty for an unknown session.
+Line = Sequence[Session]
+
+
 class Sessions:
     """The sessions of a home. They are stored in the ledger."""
 
@@ -187,12 +192,12 @@ class Sessions:
         lease = Lease(tools, expires, budget or Budget(), versions or {})
         parent = None
         if within is not None:
-            above = self.find(within, workspace)
-            parent = above.id
-            self.demand_room(above, quota)
-            if len(self._line(parent)) >= MAX_SESSION_DEPTH:
+            line = self.line_of(within, workspace)
+            parent = line[0].id
+            self.demand_room(line, quota)
+            if len(line) >= MAX_SESSION_DEPTH:
                 raise _denied("session.depth", f"sessions can be nested at most {MAX_SESSION_DEPTH} deep")
-            lease = _within(lease, above, seconds is None)
+            lease = _within(lease, line[0], seconds is None)
         token = TOKEN_PREFIX + os.urandom(_TOKEN_BYTES).hex()
         session = Session(new_id(), client, workspace, cwd, lease, parent)
         return self._append(session, _hash(token)), token
@@ -204,7 +209,8 @@ class Sessions:
         Raises:
             Failure: `io_error`.
         """
-        budget = Budget(**{unit: left for unit in UNITS if (left := self.left(session, unit)) != float("inf")})
+        line = self.line(session.id)
+        budget = Budget(**{unit: left for unit in UNITS if (left := self.left(line, unit)) != float("inf")})
         lease = replace(session.lease, expires=expires, budget=budget)
         parent = session.id if not session.grant else session.parent
         made = Session(new_id(), _of_run(run), session.workspace, session.cwd, lease, parent, True)
@@ -213,7 +219,7 @@ class Sessions:
 
     def _append(self, session: Session, token_hash: str) -> Session:
         self._ledger.durable(self._ledger.append("session", opening(session) | {"hash": token_hash}))
-        return self._line(session.id)[0]
+        return self.line(session.id)[0]
 
     def find(self, token: str, workspace: str | None) -> Session:
         """The active session of a token, for use in `workspace`.
@@ -221,21 +227,25 @@ class Sessions:
         Raises:
             Failure: `permission_denied`: the session is unknown, has ended, or belongs to another workspace. The rule says which.
         """
-        return self._active(self._line_of(token), workspace)
+        return self.line_of(token, workspace)[0]
+
+    def line_of(self, token: str, workspace: str | None) -> Line:
+        """The active session of a token, and its parents. Raises as `find`."""
+        return self._active(self._with_token(token), workspace)
 
     def client_of(self, token: str | None, workspace: str | None, session: str | None = None) -> str:
         """The id of the outermost session around that of a token, or around `session`. Raises as `find`."""
-        line = self._line(session) if session is not None else self._line_of(token or "")
-        self._active(line, workspace)
-        return [s.id for s in line if not s.grant][-1]
+        line = self.line(session) if session is not None else self._with_token(token or "")
+        return self.lineage(self._active(line, workspace))[-1]
 
-    def _line_of(self, token: str) -> list[Session]:
-        """As `_line`, for the session of a token."""
+    def _with_token(self, token: str) -> Line:
+        """As `line`, for the session of a token."""
         if not isinstance(token, str):
             return []
         session = token.removeprefix(TOKEN_PREFIX)[: 2 * _ID_BYTES]
-        if hmac.compare_digest(_bytes(token), _bytes(self.token_of(session))):
-            return self._line(session)
+        # Other tokens are shorter.
+        if len(token) > _TOKEN_LENGTH and hmac.compare_digest(_bytes(token), _bytes(self.token_of(session))):
+            return self.line(session)
         return [session_of(row) for row in self._ledger.sessions.by_token(_hash(token))]
 
     def token_of(self, session: str) -> str:
@@ -244,20 +254,20 @@ class Sessions:
         code = hmac.digest(self._secret, _bytes(session), "sha256")
         return TOKEN_PREFIX + session + code.hex()
 
-    def find_for_run(self, session: str, workspace: str | None, run: str) -> Session:
-        """The active session of a run, by the id of the session. A session from `grant` works only for its own run. Raises as
-        `find`."""
-        line = self._line(session) if isinstance(session, str) else []
+    def line_of_run(self, session: str, workspace: str | None, run: str) -> Line:
+        """The active session of a run, by the id of the session, and its parents. A session from `grant` works only for its own
+        run. Raises as `find`."""
+        line = self.line(session) if isinstance(session, str) else []
         if not line or (line[0].grant and line[0].client != _of_run(run)):
             raise _denied("session.unknown", "the session of this run no longer exists")
         return self._active(line, workspace)
 
-    def _line(self, session: str) -> list[Session]:
+    def line(self, session: str) -> Line:
         """A session and its parents, starting with the session itself; an empty list if it is unknown."""
         return [session_of(row) for row in self._ledger.sessions.line(session)]
 
-    def _active(self, line: list[Session], workspace: str | None) -> Session:
-        """The first session of `line`, if it and all its parents are active. Raises as `find`."""
+    def _active(self, line: Line, workspace: str | None = None) -> Line:
+        """The line, if the session and all its parents are active. Raises as `find`."""
         if not line:
             raise _denied("session.unknown", "there is no such session", "open one with `albert session new`")
         now = self._clock()
@@ -275,22 +285,22 @@ class Sessions:
                 f"the session is for another workspace, {line[0].workspace}",
                 "open one with `albert session new` in the workspace of this service",
             )
-        return line[0]
+        return line
 
-    def demand(self, session: Session, tool: str, callers: Sequence[tuple[str, str]] = (), author: str = "") -> None:
+    def demand(
+        self, line: Line, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = str
+    ) -> None:
         """Require that the session is active and that its lease covers a call of the tool. See `Lease.covers`.
 
-        `author` is the session that has defined the composite. A session may always call the composites that it has defined
-        itself, because the lease must cover each of their calls.
+        `author` returns the session that has defined the composite, or "". A session may always call the composites that it has
+        defined itself, because the lease must cover each of their calls.
 
         Raises:
             Failure: `permission_denied`.
         """
-        line = self._line(session.id)
-        self._active(line, None)
-        for each in line:
+        for each in self._active(line):
             asking = each.parent if each.grant and each.parent else each.id
-            if not (each.lease.covers(tool, callers) or (author and self.is_within(author, asking))):
+            if not (each.lease.covers(tool, callers) or self.is_within(author(), asking)):
                 tools = sorted(each.lease.tools or ())
                 hint = "use one of " + ", ".join(tools[:20]) if tools else None
                 changed = next((name for name, _ in callers if name in each.lease.versions), None)
@@ -299,15 +309,14 @@ class Sessions:
                 message = f"{tool} is not among the tools of the session's lease"
                 raise _denied("lease.tools", message, hint, tool)
 
-    def afford(self, session: Session, tool: str, quota: float = float("inf")) -> None:
+    def afford(self, line: Line, tool: str, quota: float = float("inf")) -> None:
         """Require that no budget is used up, and that the service may store anything more for the session and its parents, each of
         which has the `quota`, in bytes.
 
         Raises:
             Failure: `budget_exceeded`.
         """
-        line = self._line(session.id)
-        _demand_room(line, quota)
+        self.demand_room(line, quota)
         for each in line:
             for unit, most in each.lease.budget.as_dict().items():
                 if each.used.get(unit, 0) >= most:
@@ -320,10 +329,18 @@ class Sessions:
                         details={"unit": unit, "budget": most, "used": each.used.get(unit, 0)},
                     )
 
-    def demand_room(self, session: Session, quota: float) -> None:
-        """Require that the service may store anything more for a session that was just found. See `afford`."""
-        # A session without a parent says itself what it has used.
-        _demand_room(self._line(session.id) if session.parent else [session], quota)
+    def demand_room(self, line: Line, quota: float, size: int = 1) -> None:
+        """Require that the service may store `size` more bytes for a session and its parents. See `afford`."""
+        used: float = max((each.used.get(STORED, 0) for each in line), default=0)
+        if used + size > quota:
+            more = f"{size:,} more are too many" if size > 1 else "it may do nothing more"
+            raise Failure(
+                "budget_exceeded",
+                f"the service has stored {used:,.0f} of the {quota:,.0f} bytes that it may store for this session, and {more}",
+                hint="ask for a new session; the owner's rule `records: {session_mb: …}` in governance.yaml allows more",
+                rule=QUOTA,
+                details={"unit": STORED, "budget": quota, "used": used},
+            )
 
     def store(self, session: Session, ref: str, size: int, quota: float) -> None:
         """Charge a value, before it is stored. If it has a reference, the session may read it from then on.
@@ -336,7 +353,7 @@ class Sessions:
         with self._ledger.transaction():
             if ref and self.has_stored(session, ref):
                 return
-            _demand_room(self._line(session.id), quota, size)
+            self.demand_room(self.line(session.id), quota, size)
             entry = {"session": session.id, "stored": [ref] if ref else [], "used": {STORED: size}}
             self._ledger.append("stored", entry)
 
@@ -357,41 +374,33 @@ class Sessions:
         self._refused[session.id] = now
         return False
 
-    def left(self, session: Session, unit: str) -> float:
+    def left(self, line: Line, unit: str) -> float:
         """The remaining amount of a unit: the minimum of the session and its parents."""
         lefts = [
-            most - each.used.get(unit, 0)
-            for each in self._line(session.id)
-            if (most := getattr(each.lease.budget, unit)) is not None
+            most - each.used.get(unit, 0) for each in line if (most := getattr(each.lease.budget, unit)) is not None
         ]
         return max(0.0, min(lefts, default=float("inf")))
 
-    def bounded(self, session: Session, unit: str) -> list[str]:
-        """The ids of the session and its parents, if they have a budget for the unit."""
-        # The budget of a lease never changes.
-        line = self._line(session.id) if session.parent else [session]
-        return [s.id for s in line if getattr(s.lease.budget, unit) is not None]
-
-    def lineage(self, session: Session) -> list[str]:
+    def lineage(self, line: Line) -> list[str]:
         """The ids of a session and its parents, starting with the session itself. Sessions from `grant` are left out; their
         parents count."""
-        return [s.id for s in self._line(session.id) if not s.grant]
+        return [s.id for s in line if not s.grant]
 
-    def seen(self, session: Session) -> dict[str, str]:
-        """What a session and its parents have seen, of `flow_rules.SEEN`, each with an example."""
-        return self._ledger.sessions.seen(session.id)
+    def seen(self, line: Line) -> dict[str, str]:
+        """What a session and its parents have seen now, of `flow_rules.SEEN`, each with an example."""
+        return self._ledger.sessions.seen([s.id for s in line])
 
     def outermost(self, session: str) -> str:
         """The id of the outermost session around the one with this id; the id itself if there is no such session."""
-        return next((each.id for each in reversed(self._line(session))), session)
+        return next((each.id for each in reversed(self.line(session))), session)
 
     def is_within(self, session: str, above: str) -> bool:
         """Whether the session with the id `session` is the one with the id `above`, or within it."""
-        return any(each.id == above for each in self._line(session))
+        return any(each.id == above for each in self.line(session))
 
-    def seconds(self, session: Session) -> float:
+    def seconds(self, line: Line) -> float:
         """Seconds until the session expires or has used up its `wall_seconds`."""
-        return min(self.left(session, "wall_seconds"), session.lease.expires - self._clock())
+        return min(self.left(line, "wall_seconds"), line[0].lease.expires - self._clock())
 
     def complete(self, session: str) -> str:
         """The id of the session whose id has this beginning.
@@ -414,7 +423,7 @@ class Sessions:
                 if self.is_within(row.data.get("session", ""), session_id):
                     n = ledger.append("approval_revoked", {"approval": row.data["approval"]})
         ledger.durable(n)
-        return self._line(session_id)[0]
+        return self.line(session_id)[0]
 
     def all(self) -> list[Session]:
         """All sessions, newest first. `ended` is True if the session can't be used any more."""
@@ -456,20 +465,6 @@ def _within(lease: Lease, above: Session, as_long: bool) -> Lease:
                 "a session within another gets at most what that one has",
             )
     return lease
-
-
-def _demand_room(line: Sequence[Session], quota: float, size: int = 1) -> None:
-    """Require that the service may store `size` more bytes for a session and its parents. Raises Failure `budget_exceeded`."""
-    used: float = max((each.used.get(STORED, 0) for each in line), default=0)
-    if used + size > quota:
-        more = f"{size:,} more are too many" if size > 1 else "it may do nothing more"
-        raise Failure(
-            "budget_exceeded",
-            f"the service has stored {used:,.0f} of the {quota:,.0f} bytes that it may store for this session, and {more}",
-            hint="ask for a new session; the owner's rule `records: {session_mb: …}` in governance.yaml allows more",
-            rule=QUOTA,
-            details={"unit": STORED, "budget": quota, "used": used},
-        )
 
 
 def _check_arguments(client: Any, cwd: Any, tools: Any, seconds: Any) -> None:

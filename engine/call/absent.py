@@ -18,8 +18,12 @@ class NoSession:
 
     id: str | None = None
     origin: str | None = None
+    has_budget = False
 
-    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = (), author: str = "") -> None:
+    def renew(self) -> None:
+        """Nothing is to be read."""
+
+    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = str) -> None:
         """Allow every tool."""
 
     def knows(self, version: ToolVersion) -> bool:

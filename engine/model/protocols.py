@@ -130,8 +130,8 @@ class SessionTable(Protocol):
     def line(self, session: str) -> builtins.list[SessionRow]:
         """A session and its parents, beginning with the session itself; an empty list if the id is unknown."""
 
-    def seen(self, session: str) -> dict[str, str]:
-        """What a session and its parents have seen: the first example of each kind, by kind."""
+    def seen(self, sessions: Sequence[str]) -> dict[str, str]:
+        """What a session and its parents, given by their ids, have seen: the first example of each kind, by kind."""
 
     def has_stored(self, session: str, ref: str) -> bool:
         """Whether a session may read a value of the content store: it, or a session within it, has stored or got it."""

@@ -1,4 +1,5 @@
-"""The stage of rate limits and budgets. They are checked before a person is asked, and checked and charged when the call begins."""
+"""The stage of rate limits and budgets. With the lease, they are checked before a person is asked, and checked and charged when the
+call begins."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from albert_tools.engine.authority.rate_limit import SESSION
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.ledger import not_recorded, request_of
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.pipeline.session import demand_lease
 
 
 async def allowance(call: Call, run: Run) -> Call:
@@ -42,7 +44,10 @@ def _demand_progress(call: Call, run: Run) -> tuple[tuple[str, int], ...]:
 
 
 def demand_allowance(call: Call, run: Run) -> None:
-    """Require that no rate limit and no budget is used up. Raises as `allowance`."""
+    """Require, as the record is now, that the lease covers the call, and that no rate limit and no budget is used up. Raises as
+    `allowance`, and `permission_denied`."""
+    run.session.renew()
+    demand_lease(call, run)
     if call.windows:
         counts = run.service.rate_limits
         if counts is None:

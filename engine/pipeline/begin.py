@@ -1,7 +1,8 @@
 """The call begins: it is charged, its approval is used up, and its decision is recorded.
 
 All of this is one transaction. If the call may change something, it is on the disk before the call is executed. A call that changes
-nothing and draws on nothing that other requests share needs no transaction of its own: its decision is pushed (`entries`).
+nothing and draws on nothing that other requests share (budgets, rate limits, approvals) needs no transaction of its own: its
+decision is pushed (`entries`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.pipeline.approval import rules_unchanged
-from albert_tools.engine.pipeline.session import demand_lease
 from albert_tools.engine.runs.lifecycle import begin_run
 from albert_tools.engine.runs.recovery import state_before
 
@@ -27,8 +27,9 @@ async def begin(call: Call, run: Run) -> None:
             have changed since a person was asked; `governance_unavailable`.
     """
     changes = call.target.changes
-    is_charged = call.windows or run.session.id or call.approval is not None
-    at_once = bool(changes or is_charged or run.repeat or run.service.observer is not None)
+    draws = call.windows or call.approval is not None or run.session.has_budget
+    is_charged = draws or run.session.id is not None
+    at_once = bool(changes or draws or run.repeat or run.service.observer is not None)
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
     journal = run.journal
 
@@ -67,7 +68,6 @@ async def begin(call: Call, run: Run) -> None:
 def _charge(call: Call, run: Run) -> dict[str, Json]:
     """Check session, rate limits and budget once more, and use up the approval. Returns the charges, which the entry contains."""
     # The lease may have expired while a person decided, because a question only stops the clock of the call.
-    demand_lease(call, run)
     demand_allowance(call, run)
     service, approval = run.service, call.approval
     if approval is not None and service.approvals is not None:

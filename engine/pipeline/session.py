@@ -38,7 +38,7 @@ def demand_lease(call: Call, run: Run) -> None:
         run.session.demand(RUN_SOURCE)
     else:
         callers = tuple(zip(call.callers, call.trail, strict=True))
-        run.session.demand(call.name, callers, call.target.author)
+        run.session.demand(call.name, callers, lambda: call.target.author)
 
 
 def find_session(call: Call, run: Run) -> None:
@@ -55,16 +55,16 @@ def find_session(call: Call, run: Run) -> None:
 
     known = _known(run)
     if known is not None:
-        current = sessions.find_for_run(known, root, run.id)
+        line = sessions.line_of_run(known, root, run.id)
     else:
-        current = sessions.find(token or "", root)
-    run.session = LeasedSession(sessions, current, service.ledger, lambda: service.quota)
+        line = sessions.line_of(token or "", root)
+    run.session = LeasedSession(sessions, line, service.ledger, lambda: service.quota)
     run.journal.charge(run.contents)
     if run.resumed.session is None:
         # Even a refusal is stored, so this comes first. The calls of a run that is resumed are judged one by one.
         run.session.demand_room()
-    if current.cwd:
-        run.workspace_or_failure = service.workspace.at(current.cwd)
+    if line[0].cwd:
+        run.workspace_or_failure = service.workspace.at(line[0].cwd)
 
 
 def _known(run: Run) -> str | None:

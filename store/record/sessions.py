@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 
 from albert_tools.engine.model.record_types import Entry, SessionRow
@@ -22,8 +22,9 @@ _MAX_LEVELS = 100
 _OPEN = "INSERT INTO sessions(id, token_hash, parent, ended, at, data) VALUES (?, ?, ?, 0, ?, ?)"
 _END = "UPDATE sessions SET ended = 1 WHERE id = ?"
 _PARENT = "SELECT parent FROM sessions WHERE id = ?"
+#: With a row of values for each session and unit.
 _CHARGE = """
-INSERT INTO usage(session, unit, amount) VALUES (?, ?, ?)
+INSERT INTO usage(session, unit, amount) VALUES {}
 ON CONFLICT(session, unit) DO UPDATE SET amount = usage.amount + excluded.amount
 """
 _STORE = "INSERT INTO stored(session, ref) VALUES (?, ?) ON CONFLICT(session, ref) DO NOTHING"
@@ -54,9 +55,10 @@ def timed(execute: Execute, entry: Entry) -> None:
 
 def charged(execute: Execute, entry: Entry) -> None:
     """Apply the ``used`` of an entry: charge its amounts to a session and to its parents."""
-    for session in _line(execute, entry.data.get("session")):
-        for unit, amount in entry.data["used"].items():
-            execute(_CHARGE, (session, unit, amount))
+    used = entry.data["used"].items()
+    rows = [(session, *each) for session in _line(execute, entry.data.get("session")) for each in used]
+    if rows:
+        execute(_CHARGE.format(", ".join(["(?, ?, ?)"] * len(rows))), [*chain.from_iterable(rows)])
 
 
 def saw(execute: Execute, entry: Entry) -> None:
@@ -107,13 +109,11 @@ class SessionTable:
         """See the protocol."""
         return self._line("s.id", session)
 
-    def seen(self, session: str) -> dict[str, str]:
+    def seen(self, sessions: Sequence[str]) -> dict[str, str]:
         """See the protocol."""
         examples: dict[str, str] = {}
-        for each in self.line(session):
-            rows = self._database.rows(
-                "SELECT kind, example FROM seen WHERE session = ? ORDER BY kind", (each.data["session"],)
-            )
+        for session in sessions:
+            rows = self._database.rows("SELECT kind, example FROM seen WHERE session = ? ORDER BY kind", (session,))
             examples = {**dict(rows), **examples}
         return examples
 

@@ -271,7 +271,7 @@ def _run_waits(service: ToolService, approval: Approval) -> bool:
         if not approval.run or service.runs.show(approval.run).state not in ("suspended", "interrupted"):
             return False
         if approval.session:
-            service.sessions.find_for_run(approval.session, None, approval.run)
+            service.sessions.line_of_run(approval.session, None, approval.run)
     except Failure as failure:
         return failure.rule == "session.expired"
     return True

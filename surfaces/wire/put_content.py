@@ -30,10 +30,10 @@ async def demand(service: ToolService, token: str) -> None:
     Raises:
         Failure: Those of a call.
     """
-    session = service.session_of(token)
+    line = service.sessions.line(service.session_of(token).id)
     try:
-        service.sessions.demand(session, put_content.name)
-        service.sessions.afford(session, put_content.name, service.quota)
+        service.sessions.demand(line, put_content.name)
+        service.sessions.afford(line, put_content.name, service.quota)
         denied = service.standing(put_content.definition)["verdict"] == "deny"
     except Failure as failure:
         if not failure.denied:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from albert_tools.engine.authority.sessions import MAX_SESSION_DEPTH, Session, Sessions
+from albert_tools.engine.authority.sessions import MAX_SESSION_DEPTH, Line, Session, Sessions
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.record.record import Record
@@ -31,6 +31,9 @@ class Desk:
     def reopened(self) -> Sessions:
         """The same sessions in another process."""
         return Sessions(Record(self.folder), lambda: self.now)
+
+    def line(self, session: Session) -> Line:
+        return self.sessions.line(session.id)
 
     def use(self, session: Session, **used: float) -> None:
         self.log.append("use", {"session": session.id, "used": used})
@@ -88,8 +91,7 @@ def test_the_end_of_a_session(desk: Desk) -> None:
     session, token = desk.open()
     desk.reopened().end(session.id[:6])
     assert rule(desk.sessions.find, token, WORK) == "session.ended"
-    # A session that was found before its end allows no further call either.
-    assert rule(desk.sessions.demand, session, "read_file") == "session.ended"
+    assert rule(desk.sessions.demand, desk.line(session), "read_file") == "session.ended"
 
 
 def test_another_workspace(desk: Desk) -> None:
@@ -129,7 +131,7 @@ def test_the_tool_lists_of_all_outer_sessions_apply(desk: Desk) -> None:
     token = desk.open(tools=frozenset({"read_file", "list_directory"}))[1]
     inner, inner_token = desk.open(within=token)
     assert inner.lease.tools == {"read_file", "list_directory"}
-    last, _ = desk.open(within=inner_token, tools=frozenset({"read_file"}))
+    last = desk.line(desk.open(within=inner_token, tools=frozenset({"read_file"}))[0])
     desk.sessions.demand(last, "read_file")
     for tool in ("list_directory", "bash"):
         assert rule(desk.sessions.demand, last, tool) == "lease.tools"
@@ -152,11 +154,12 @@ def test_use_is_charged_to_all_outer_sessions(desk: Desk) -> None:
     # The entries themselves are stored, too.
     assert used.pop("bytes_stored") > 100
     assert str(used) == "{'bytes_written': 4, 'calls': 3, 'wall_seconds': 0.25}"
-    found = desk.sessions.find(inner_token, WORK)
-    assert [desk.sessions.left(found, u) for u in ("calls", "bytes_written", "model_tokens")] == [2, 6, float("inf")]
+    line = desk.sessions.line_of(inner_token, WORK)
+    assert [desk.sessions.left(line, u) for u in ("calls", "bytes_written", "model_tokens")] == [2, 6, float("inf")]
     desk.use(above, calls=2)
-    assert rule(desk.sessions.afford, found, "read_file") == "lease.budget.calls"
-    assert desk.sessions.left(found, "calls") == 0
+    line = desk.line(inner)
+    assert rule(desk.sessions.afford, line, "read_file") == "lease.budget.calls"
+    assert desk.sessions.left(line, "calls") == 0
 
 
 def test_what_a_session_has_seen_counts_for_the_sessions_around_and_within_it(desk: Desk) -> None:
@@ -167,10 +170,11 @@ def test_what_a_session_has_seen_counts_for_the_sessions_around_and_within_it(de
     desk.see(reader, private=".env")
     desk.see(above, outside="content of example.org", private="id_rsa")
     for sessions in (desk.sessions, desk.reopened()):
-        assert sessions.seen(reader) == {"private": ".env", "outside": "content of example.org"}
+        seen = {"private": ".env", "outside": "content of example.org"}
         # The first example of a kind is kept. The agent above can tell the sender what it has heard from the reader.
-        assert sessions.seen(sender) == sessions.seen(above) == sessions.seen(reader)
-        assert sessions.seen(other) == {}
+        for session in (reader, sender, above):
+            assert sessions.seen(sessions.line(session.id)) == seen
+        assert sessions.seen(sessions.line(other.id)) == {}
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), True, "5", 2**53])
@@ -180,7 +184,7 @@ def test_invalid_budgets(value: Any) -> None:
 
 
 def test_a_budget_of_zero_allows_nothing(desk: Desk) -> None:
-    assert rule(desk.sessions.afford, desk.open(budget=Budget(calls=0))[0], "read_file") == "lease.budget.calls"
+    assert rule(desk.sessions.afford, [desk.open(budget=Budget(calls=0))[0]], "read_file") == "lease.budget.calls"
 
 
 def test_a_grant_outlives_the_lease_but_not_a_revocation(desk: Desk) -> None:
@@ -191,21 +195,21 @@ def test_a_grant_outlives_the_lease_but_not_a_revocation(desk: Desk) -> None:
     assert (grant.lease.tools, grant.lease.budget.calls, grant.lease.expires) == ({"read_file"}, 3, 5_000.0)
     desk.now += 1_000
     for sessions in (desk.sessions, desk.reopened()):
-        assert sessions.find_for_run(grant.id, WORK, "run1").id == grant.id
+        assert sessions.line_of_run(grant.id, WORK, "run1")[0].id == grant.id
     # The grant is for this run only.
-    assert rule(desk.sessions.find_for_run, grant.id, WORK, "run2") == "session.unknown"
-    assert rule(desk.sessions.find_for_run, session.id, WORK, "run1") == "session.expired"
-    assert rule(desk.sessions.find_for_run, ["x"], WORK, "run1") == "session.unknown"
+    assert rule(desk.sessions.line_of_run, grant.id, WORK, "run2") == "session.unknown"
+    assert rule(desk.sessions.line_of_run, session.id, WORK, "run1") == "session.expired"
+    assert rule(desk.sessions.line_of_run, ["x"], WORK, "run1") == "session.unknown"
     # The rest of the rest.
     desk.use(grant, calls=1)
     second = desk.sessions.grant(grant, "run1", 6_000.0)
     assert (second.parent, second.lease.budget.calls) == (session.id, 2)
     desk.use(session, calls=2)
-    assert desk.sessions.left(second, "calls") == 0
+    assert desk.sessions.left(desk.line(second), "calls") == 0
     desk.now = 5_500
-    assert rule(desk.sessions.find_for_run, grant.id, WORK, "run1") == "session.expired"
+    assert rule(desk.sessions.line_of_run, grant.id, WORK, "run1") == "session.expired"
     desk.sessions.end(above.id)
-    assert rule(desk.sessions.find_for_run, second.id, WORK, "run1") == "session.ended"
+    assert rule(desk.sessions.line_of_run, second.id, WORK, "run1") == "session.ended"
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ class Agent:
         return self.bench.service.invoke(tool, arguments, session=self.token)
 
     def seen(self) -> dict[str, str]:
-        found: dict[str, str] = self.bench.service.within(lambda s: s.sessions.seen(self.session))
+        found: dict[str, str] = self.bench.service.within(lambda s: s.sessions.seen(s.sessions.line(self.session.id)))
         return found
 
     def asked(self) -> str:
@@ -249,8 +249,8 @@ def test_what_a_program_has_read_is_written_with_its_mark(agent: Agent) -> None:
     agent.call("t")
     entries = agent.bench.service.within(lambda s: [*s.ledger.entries()])
     written = [(e.kind, e.data.get("saw"), bool(e.data.get("steps"))) for e in entries]
-    assert [(kind, has_steps) for kind, saw, has_steps in written if saw] == [("result", True)]
-    assert [kind for kind, _, has_steps in written if has_steps][:2] == ["run", "result"]
+    assert [(kind, has_steps) for kind, saw, has_steps in written if saw] == [("call", True)]
+    assert [kind for kind, _, has_steps in written if has_steps][:2] == ["run", "call"]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def seen(home: Governed, tool: str, arguments: dict[str, Any]) -> dict[str, str]
     session, token = home.service.within(lambda s: s.open_session("agent"))
     error = home.service.invoke(tool, arguments, session=token).error
     assert error is None, error
-    found: dict[str, str] = home.service.within(lambda s: s.sessions.seen(session))
+    found: dict[str, str] = home.service.within(lambda s: s.sessions.seen(s.sessions.line(session.id)))
     return found
 
 

@@ -158,7 +158,7 @@ def seen(service: SyncToolService, *calls: tuple[str, dict[str, Any]]) -> set[st
     for tool, arguments in calls:
         error = service.invoke(tool, arguments, session=token).error
         assert error is None or not (error.denied or error.code == "internal_error"), error
-    return set(service.within(lambda s: s.sessions.seen(session)))
+    return set(service.within(lambda s: s.sessions.seen(s.sessions.line(session.id))))
 
 
 @pytest.mark.parametrize(("tool", "arguments"), SEE, ids=str)
@@ -204,7 +204,7 @@ def test_where_no_private_file_is_visible_a_command_sees_none(tmp_path: Path) ->
 def test_the_example_says_what_a_command_could_read(service: SyncToolService, work: Path) -> None:
     session, token = service.within(lambda s: s.open_session("agent"))
     service.invoke("bash", {"command": "cat notes/a.md"}, session=token)
-    (example,) = service.within(lambda s: s.sessions.seen(session)).values()
+    (example,) = service.within(lambda s: s.sessions.seen(s.sessions.line(session.id))).values()
     assert re.fullmatch(r"the output of bash \(which can read (customers.csv|conf/secret.txt)\)", example), example
 
 
@@ -312,7 +312,9 @@ def test_what_a_command_shows_while_it_runs_counts_at_once(service: SyncToolServ
         try:
             until(lambda: lines)
             assert lines == ["Ada\n"]
-            assert service.within(lambda s: s.sessions.seen(session)) == {"private": "customers.csv"}
+            assert service.within(lambda s: s.sessions.seen(s.sessions.line(session.id))) == {
+                "private": "customers.csv"
+            }
         finally:
             (work / "go").touch()
         assert running.result().ok

@@ -210,12 +210,13 @@ def test_the_call_budget_is_exact_for_concurrent_calls(make: Any) -> None:
     bench = make()
     session, token = opened(bench, budget=Budget(calls=20))
     inner = opened(bench, within=token, budget=Budget(calls=15))[1]
+    without_budget = opened(bench, within=token)[1]
     bench.define("return [tools.rest() for _ in range(4)]")
     with bench.again() as other, ThreadPoolExecutor(8) as threads:
 
         def call(n: int) -> Any:
             service = (bench.service, other)[n % 2]
-            return service.invoke("t" if n % 5 == 0 else "rest", session=(token, inner)[n % 2])
+            return service.invoke("t" if n % 5 == 0 else "rest", session=(token, inner, without_budget)[n % 3])
 
         found = list(threads.map(call, range(40)))
     assert used(bench, session)["calls"] == 20

@@ -14,6 +14,7 @@ import pytest
 from albert_tools import ToolResult
 from albert_tools.engine.call import entries
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.engine.service import ToolService
 from tests.helpers.kill_points import Place, Points, pointed
 
@@ -136,6 +137,21 @@ async def test_a_read_in_a_program_is_not_synced(writes: Writes) -> None:
         _, order = await writes.of(service.invoke("program", {"name": "a"}))
     read = ["effect of count", "journal end"]
     assert order == [*BEGUN, *read, "journal state", "append call", "append call", "append run", "close journal"]
+
+
+@pytest.mark.parametrize("budget", [None, Budget(calls=9)])
+async def test_a_read_in_a_session_is_written_before_it_only_if_it_draws_on_a_budget(
+    writes: Writes, budget: Budget | None
+) -> None:
+    async with writes.opened() as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.count()"))
+        within = service.open_session("a test", budget=budget)[1]
+        token = service.open_session("a test", within=within)[1]
+        _, order = await writes.of(service.invoke("program", {"name": "a"}, session=token))
+    read = ["effect of count", "journal end", "journal state"]
+    reads = ["append call", *read, "append result"] if budget else [*read, "append call"]
+    # How often a session may make requests is a limit, too.
+    assert order == [*BEGUN, "append call", *reads, "append result", "append run", "close journal"]
 
 
 async def test_a_program_that_takes_long_is_written_before_its_end(

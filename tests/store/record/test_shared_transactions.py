@@ -120,7 +120,7 @@ async def test_a_budget_holds_among_blocks(place: Place) -> None:
         session, _ = sessions.open("c", "/w", budget=Budget(calls=3))
 
         def spend() -> None:
-            sessions.afford(session, "t")
+            sessions.afford(sessions.line(session.id), "t")
             record.append("use", {"session": session.id, "used": {"calls": 1}})
 
         for _ in range(2):

@@ -86,7 +86,7 @@ class Life:
         record = self.record
         sessions, limits = Sessions(record, self.clock), RateLimits(record, self.clock)
         session = sessions.find(self.random.choice(self.tokens), "/w") if self.random.random() < 0.5 else None
-        line = sessions.lineage(session) if session is not None else []
+        line = sessions.lineage(sessions.line(session.id)) if session is not None else []
         with record.transaction():
             limits.demand(LIMITS, line, "t")
             used = {"calls": 1, "bytes_written": 0.1}

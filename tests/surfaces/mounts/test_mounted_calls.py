@@ -362,7 +362,7 @@ def test_a_session_has_seen_the_private_files_that_the_process_sees(mounting: Ma
         session, home.session = home.service.open_session("agent")
         # An error can have the content of a file, too.
         assert home.call("m.read", path=".env").ok is not bool(more)
-        return set(home.service.within(lambda s: s.sessions.seen(session)))
+        return set(home.service.within(lambda s: s.sessions.seen(s.sessions.line(session.id))))
 
     assert seen_by_another_session() == {"outside"}
     (home.work / ".env").write_text("secret")
