@@ -49,9 +49,13 @@ async def _calls(rounds: int) -> list[str]:
         service = await stack.enter_async_context(
             ToolService.open(home=place / "home", workspace=place / "work", primitives=[echo], governance={})
         )
+        token = service.open_session("an agent")[1]
         sides: dict[str, Call] = {
             "the function itself": lambda: echo.function(path="a"),
             "Albert Tools: judged, recorded": lambda: service.invoke("echo", {"path": "a"}),
+            "Albert Tools: the same, by an agent in a session": lambda: service.invoke(
+                "echo", {"path": "a"}, session=token
+            ),
             "the same promises by hand, for this tool": by_hand(echo.function, place / "hand"),
         }
         await _langchain(sides)

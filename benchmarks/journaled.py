@@ -52,26 +52,41 @@ async def _measure(rounds: int) -> list[str]:
             for source in _SOURCES.values():
                 await service.define(source)
 
-            async def timed(tool: str, n: int) -> float:
+            token = service.open_session("an agent")[1]
+
+            async def timed(tool: str, n: int, session: str | None = None) -> float:
                 started = time.perf_counter()
-                (await service.invoke(tool, {"n": n})).value()
+                (await service.invoke(tool, {"n": n}, session=session)).value()
                 return time.perf_counter() - started
 
             await timed("none", 1)
-            found: dict[str, list[float]] = {tool: [] for tool in ("none", "reads", "writes")}
+            found: dict[tuple[str, str | None], list[float]] = {
+                (tool, session): [] for session in (None, token) for tool in ("none", "reads", "writes")
+            }
             for _ in range(rounds):
-                for tool, times in found.items():
-                    times.append(await timed(tool, STEPS))
-            median = {tool: statistics.median(times) for tool, times in found.items()}
+                for (tool, session), times in found.items():
+                    times.append(await timed(tool, STEPS, session))
+            median = {key: statistics.median(times) for key, times in found.items()}
             started = time.perf_counter()
             results = await asyncio.gather(*(service.invoke("one", {"n": i}) for i in range(AT_ONCE)))
             taken = time.perf_counter() - started
             assert [r.value() for r in results] == list(range(AT_ONCE))
+
+    def row(name: str, tool: str) -> str:
+        cells = []
+        for session in (None, token):
+            before = median["none", session] if tool != "none" else 0.0
+            cells.append(f"{(median[tool, session] - before) / (STEPS if before else 1) * 1e6:.0f} µs")
+        return f"| {name} | {' | '.join(cells)} |"
+
     return [
+        "| | by the owner | by an agent in a session |",
+        "|---|---:|---:|",
+        row("a recorded run without steps", "none"),
+        row("a step that reads", "reads"),
+        row("a step that may change something, twice on the disk", "writes"),
+        "",
         "| | |",
         "|---|---:|",
-        f"| a recorded run without steps | {median['none'] * 1e6:.0f} µs |",
-        f"| a step that reads | {(median['reads'] - median['none']) / STEPS * 1e6:.0f} µs |",
-        f"| a step that may change something, twice on the disk | {(median['writes'] - median['none']) / STEPS * 1e6:.0f} µs |",
         f"| {AT_ONCE:,} runs at once, a call each | {taken:.1f} s, {AT_ONCE / taken:.0f} a second |",
     ]

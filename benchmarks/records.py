@@ -158,8 +158,9 @@ def _deciding(place: Path, rounds: int) -> list[str]:
 
     def decide(session: Session) -> None:
         with record.transaction():
-            sessions.demand(session, "write_file")
-            sessions.afford(session, "write_file")
+            line = sessions.line(session.id)
+            sessions.demand(line, "write_file")
+            sessions.afford(line, "write_file")
             limits.demand(LIMITS, [session.id], "write_file")
             use = {"session": session.id, "used": {"calls": 1}, **limits.use(LIMITS, [session.id])}
             record.append("use", use)
@@ -171,7 +172,7 @@ def _deciding(place: Path, rounds: int) -> list[str]:
     few = 50
     sides: dict[str, Callable[[], float]] = {
         "an empty transaction": lambda: _each(empty),
-        "finding a session": lambda: _each(lambda: sessions.demand(new, "write_file")),
+        "finding a session": lambda: _each(lambda: sessions.demand(sessions.line(new.id), "write_file")),
         "a decision and its result, with a session and a rate limit": lambda: _each(lambda: decide(new), few),
         f"the same after {CALLS:,} calls within the hour": lambda: _each(lambda: decide(old), few),
     }
