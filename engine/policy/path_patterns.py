@@ -54,6 +54,8 @@ class PathPatterns:
         self._names: dict[str, tuple[str, str]] = {}
         self._suffixes: dict[str, list[tuple[str, str, str]]] = {}
         self._prefixes: dict[str, tuple[str, str]] = {}
+        #: For any depth: those that are names, and those that are paths.
+        self._wild_names: list[tuple[GitIgnoreSpec, str, str]] = []
         self._wild: list[tuple[GitIgnoreSpec, str, str]] = []
         #: Each pattern as its literal folder and the rest, which is relative to this folder.
         self._forms: dict[tuple[str, str], None] = {}
@@ -85,10 +87,12 @@ class PathPatterns:
             if not match and at >= floor and not (own and own.start(1) <= at + 1 < own.end(1)):
                 match = self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
             at = end
-        if match or not self._wild or floor == len(path):
+        if match or floor == len(path):
             return match
-        below = path[floor + 1 : own.start(1) - 1 if own else None]
-        return next(((pattern, rule) for spec, pattern, rule in self._wild if spec.match_file(below)), None)
+        above = path[floor + 1 : own.start(1) - 1 if own else None]
+        for below, wild in ((above, self._wild_names), (path[floor + 1 :], self._wild)):
+            match = match or next(((pattern, rule) for spec, pattern, rule in wild if spec.match_file(below)), None)
+        return match
 
     def names_in(self, folder: str, names: Iterable[str]) -> list[str]:
         """The names in a folder that match, if the folder itself doesn't. Much faster than to match one path after the other."""
@@ -103,7 +107,7 @@ class PathPatterns:
 
     def reach(self, folder: str) -> bool:
         """Whether a pattern may match a path below a folder. If not, what is below need not be searched."""
-        if self._names or self._suffixes or self._prefixes or self._wild:
+        if self._names or self._suffixes or self._prefixes or self._wild_names or self._wild:
             return True
         here = f"{_fold(folder).rstrip('/')}/"
         return any(above.startswith(here) for above in (*self._rooted, *self._rooted_wild)) or any(
@@ -176,7 +180,7 @@ class PathPatterns:
         elif name.endswith("*") and not _WILD.search(name[:-1]) and "/" not in name:
             self._prefixes[name[:-1]] = (pattern, rule)
         else:
-            self._wild.append((_spec(text), pattern, rule))
+            (self._wild if "/" in name else self._wild_names).append((_spec(text), pattern, rule))
 
 
 def expanded(pattern: str, home: str, workspace: str) -> str:

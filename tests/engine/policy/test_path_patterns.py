@@ -30,6 +30,8 @@ ROOT, HOME = "/w/project", "/home/user"
         ),
         (".git/config", ["/w/project/.git/config"], ["/w/project/config"]),
         ("*secret*", ["/w/project/a-secret", "/w/project/.git/a-secret"], ["/w/project/.git/refs/heads/a-secret/b"]),
+        ("**/.git/conf*", ["/w/project/.git/config", "/w/project/a/.git/config"], ["/w/project/config"]),
+        ("**/.git/**", ["/w/project/.git/refs/heads/a", "/w/project/.git/HEAD"], ["/w/project/git/x"]),
         (
             "logs",
             ["/w/project/logs", "/w/project/.git/modules/logs/objects"],
