@@ -15,7 +15,6 @@ no search would prove anything. The repository has a mark from then on, and coun
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import sys
@@ -43,8 +42,7 @@ from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_fold
 #: Runs a confined command: `confined_command.run`.
 Run = Callable[..., Awaitable[Any]]
 
-#: A name in quotes in a file that names borrowed stores, and the most bytes of such a file.
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+#: The most bytes of a file that names borrowed stores.
 _MAX_ALTERNATES = 1 << 20
 #: Seconds for one git command of a search. A repository that needs longer counts as one with hidden files until it changes.
 _SEARCH_SECONDS = 30.0
@@ -251,14 +249,16 @@ def _linked_stores(objects: str) -> Iterator[str]:
     while ahead:
         store = ahead.pop()
         text = beginning(f"{store}/info/alternates", _MAX_ALTERNATES + 1)
-        if len(os.fsencode(text)) > _MAX_ALTERNATES:
+        names = text.split("\n")
+        # Git reads names in quotes by rules of its own, and writes none.
+        if len(os.fsencode(text)) > _MAX_ALTERNATES or any(name.startswith('"') for name in names):
             raise Failure(
                 "too_large",
-                f"{store}/info/alternates is too long to find all objects that git would show",
-                hint="delete it: it names borrowed stores, and no repository has so many",
+                f"{store}/info/alternates is too long or has a name in quotes, so the objects that git would show can't be found",
+                hint="it names the stores that the repository borrows; write them without quotes, or delete it",
                 rule="exposed",
             )
-        named = (os.path.join(store, name) for name in _named_stores(text))
+        named = (os.path.join(store, name) for name in names)
         # A hostile file can name many folders that don't exist.
         places = [store, *filter(os.path.isdir, named)]
         with suppress(OSError), os.scandir(store) as entries:
@@ -267,25 +267,6 @@ def _linked_stores(objects: str) -> Iterator[str]:
         known |= found
         ahead += found
     yield from known - {objects}
-
-
-def _named_stores(text: str) -> Iterator[str]:
-    """The names in the file that says which stores a store borrows, as git reads it."""
-    at = 0
-    while at < len(text):
-        quoted = _QUOTED.match(text, at)
-        if quoted is None:
-            end = text.find("\n", at)
-            end = len(text) if end < 0 else end
-            yield text[at:end]
-        else:
-            end = quoted.end()
-            # Git takes what it can't read for a name with its quotes.
-            yield quoted[0]
-            with suppress(ValueError):
-                yield os.fsdecode(codecs.escape_decode(os.fsencode(quoted[1]))[0])
-        # Git goes on behind the end of the line, or behind the quote and one more character.
-        at = end + 1
 
 
 def _hidden(judge: Judge, root: str, top: str, repos: Repositories) -> HiddenPaths:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 def within(path: str, *tops: str) -> bool:
@@ -11,7 +11,13 @@ def within(path: str, *tops: str) -> bool:
     return any(below.startswith(f"{top.rstrip('/')}/") for top in tops)
 
 
-def outermost(folders: Iterable[str]) -> list[str]:
-    """The folders that are not within another one of them."""
-    every = list(dict.fromkeys(folders))
-    return [each for each in every if not any(each != other and within(each, other) for other in every)]
+def around(path: str) -> Iterator[str]:
+    """The folders around a path, the nearest one first, but for ``/``."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def outermost(paths: Iterable[str]) -> list[str]:
+    """The paths that are not below another one of them. They have no slash at their ends."""
+    every = dict.fromkeys(paths)
+    return [each for each in every if every.keys().isdisjoint(around(each))]

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Literal
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.folders import within
+from albert_tools.engine.model.folders import around, outermost, within
 from albert_tools.engine.policy.writable_paths import writable_in_workspace
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
 from albert_tools.engine.sandbox.command.view import View, programs
@@ -95,8 +95,9 @@ def command_view(
         if workspace.judge.selective:
             shown, denied = shown_and_hidden(workspace.judge, root)
             hidden += denied
-        hidden, sealed = ([path for path in paths if not within(path, *hide)] for paths in (hidden, sealed))
-        hidden += (folder for folder in hide if not within(folder, *hidden))
+        hidden = outermost([*hidden, *hide])
+        invisible = frozenset(hidden)
+        sealed = [path for path in sealed if invisible.isdisjoint((path, *around(path)))]
         readable = tuple(path for path in workspace.extra_roots if _wholly_readable(workspace, path))
         if shown is not None:
             # Hidden paths need no protection, and protecting them would make them visible.

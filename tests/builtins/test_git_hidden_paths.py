@@ -970,7 +970,7 @@ def test_a_git_folder_is_known_by_its_structure(layouts: Governed) -> None:
 def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
     work, blob = layouts.work, hash_of(layouts.work / "main", "main:config/prod.yml")
     shutil.copytree(work / "main/.git/objects", work / "pool")
-    (work / "borrower/.git/objects/info/alternates").write_text('"../../../between"\n')
+    (work / "borrower/.git/objects/info/alternates").write_text("../../../between\n")
     (work / "between/info").mkdir(parents=True)
     (work / "between/info/alternates").write_text("../pool\n")
     for folder in ("src/pack", "src/info"):
@@ -982,6 +982,24 @@ def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
     assert (work / store).exists()
     assert "No such file" in layouts.value("bash", command=f"cat {store}; true")["output"]
     assert layouts.error("read_bytes", {"path": store}).rule == "git_own"
+    (work / "between/info/alternates").write_text('"a\\xb\n../pool\n"\n')
+    assert "has a name in quotes" in layouts.error("bash", command="ls").message
+
+
+@pytest.mark.parametrize("pattern", [".git", "**/.git", "secrets/"])
+@pytest.mark.parametrize("confinement", ["bwrap", "landlock"])
+def test_a_forbidden_folder_that_is_a_repository_stops_no_command(
+    govern: Callable[..., Governed], pattern: str, confinement: str
+) -> None:
+    rules = {"forbidden_paths": [pattern], "allow": ["bash", "git"]}
+    settings = {name: {"confinement": confinement} for name in ("bash", "git")}
+    home = govern(governance=rules | {"primitives": settings})
+    (home.work / "secrets").mkdir()
+    for folder in (home.work, home.work / "secrets"):
+        plain(folder, "init", "-q")
+    for _ in range(2):
+        assert "fault" not in home.value("bash", command="ls -A; ls secrets; true")["output"]
+    assert home.error("read_file", path=f"{pattern.strip('*/')}/.git/config".replace(".git/.git", ".git")).denied
 
 
 @pytest.mark.parametrize("pattern", ["config/", "index"])
