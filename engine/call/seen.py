@@ -112,9 +112,13 @@ def _private_paths(call: Call, run: Run) -> Iterator[str]:
         if kind in ("shell", "program"):
             # A command reads files without the workspace. A primitive that runs it confined knows more: `Judge.note_visible`.
             value = call.arguments.get(name)
-            named += [
-                word for text in (value if isinstance(value, list) else [value]) for word in _BETWEEN.split(str(text))
-            ]
+            texts = [str(text) for text in (value if isinstance(value, list) else [value])]
+            named += [word for text in texts for word in _BETWEEN.split(text)]
+            if kind == "shell":
+                from albert_tools.engine.shell.judge import judge_command
+
+                # The words without their quotes.
+                named += [word for text in texts for part in judge_command(text).parts for word in part.argv]
     yield from (path for path in named if path and is_private(_absolute(run, path)))
     if shown:
         yield f"the output of {call.name} (which can read {shown})"

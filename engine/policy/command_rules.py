@@ -122,11 +122,12 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
 
 def _allowed(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
     from albert_tools.engine.shell.command_patterns import matches
+    from albert_tools.engine.shell.programs import only_runs
 
     patterns = ALLOWED.of(section)
     rule = f"{place}.{ALLOWED.name}"
     for part in judgement.parts if patterns is not None else ():
-        if part.argv or part.unreadable:
+        if part.unreadable or (part.argv and not (part.verdict == "ordinary" and only_runs(part.argv))):
             if not any(matches(pattern, part.argv) for pattern in patterns or ()):
                 message = f"{_name(part)} is not among the commands that {tool} may run"
                 hint = f"use a command that is listed, or ask for it to be added to {written_at(rule)}"

@@ -7,7 +7,6 @@ approved in advance.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -17,7 +16,7 @@ from typing import NamedTuple
 from albert_tools.engine.model.manifest import Alternative, Hole, Part, PlannedCall, Value, values_in
 from albert_tools.engine.shell import marks
 from albert_tools.engine.shell.judge import judge_argv, judge_command, judge_template
-from albert_tools.engine.shell.programs import allow_list, may_set, only_reads
+from albert_tools.engine.shell.programs import may_set, names_folder, only_reads
 from albert_tools.engine.shell.verdict import Part as JudgedPart
 from albert_tools.engine.shell.word import HOLE, Word
 
@@ -102,13 +101,14 @@ def _not_ordinary(call: PlannedCall) -> str | None:
     lists = [argv for value in _used(call, "program") for argv in _combined(value) or [()]]
     if not texts and not lists:
         return ""
+    loads_code = any(names_folder(text.partition("=")[0]) for text in variables)
     commands = [(text, judge_command(text)) for text in texts]
     commands += [(shlex.join(words), judge_argv(words)) for words in (tuple(map(_template, argv)) for argv in lists)]
     return next(
         (
             text
             for text, judgement in commands
-            if not judgement.parts or any(map(_differs, judgement.parts)) or any(map(_loads_code, (text, *variables)))
+            if not judgement.parts or any(map(_differs, judgement.parts)) or loads_code
         ),
         None,
     )
@@ -116,14 +116,6 @@ def _not_ordinary(call: PlannedCall) -> str | None:
 
 def _templates(call: PlannedCall, use: str) -> list[str]:
     return [_template(one) for value in _used(call, use) for inner in values_in(value) for one in _texts(inner)]
-
-
-def _loads_code(text: str) -> bool:
-    """Whether a text may load code from the folder: by some runners, and by variables that name folders of it."""
-    named = [key for key, row in allow_list()["runners"].items() if row.get("builds")]
-    named += re.split(r"\W+", allow_list()["variables"]["folders"])
-    unquoted = re.sub(r"['\"\\]", "", text)
-    return any(name in unquoted for name in named)
 
 
 def _differs(part: JudgedPart) -> bool:

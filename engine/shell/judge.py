@@ -14,12 +14,14 @@ from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
 from albert_tools.engine.shell.programs import (
+    SHELLS,
     TABLES,
     allow_list,
     demand_fits,
     has_subcommands,
     may_set,
     name_of,
+    names_folder,
     row_of,
     starts_nothing,
 )
@@ -33,7 +35,6 @@ MAX_DEPTH = 8
 #: Parts of one judgement. A text with more asks.
 MAX_PARTS = 500
 
-_SHELLS = ("bash", "sh")
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
@@ -157,10 +158,11 @@ class _Judge:
             if isinstance(action, Write):
                 self._demand_plain_write(action)
                 self._note_written(is_log(action.target))
-            elif action.name == "PYTHONPATH":
-                self._imports = True
-            if isinstance(action, Binding) and not may_set(action.name, action.value, action.exported, self._start):
+            elif not may_set(action.name, action.value, action.exported, self._start):
                 raise Unclear("it sets a variable that may change how programs run", f"{action.name}=")
+            elif names_folder(action.name):
+                self._imports = True
+                self.parts.append(Part("ordinary", action.text))
         except Unclear as problem:
             # A variable is a part like a call, so that the owner's patterns apply to it.
             is_binding = isinstance(action, Binding)
@@ -182,8 +184,10 @@ class _Judge:
         try:
             if depth > MAX_DEPTH:
                 raise Unreadable("its commands run each other too deeply", about)
-            if self._demand_ordinary(argv, about, depth, inner_commands):
-                self.parts.append(Part("ordinary", text_of(argv), _argv(argv)))
+            does_more = self._demand_ordinary(argv, about, depth, inner_commands)
+            # The owner's patterns also apply to a program that only runs another one.
+            self.parts.append(Part("ordinary", text_of(argv), _argv(argv)))
+            if does_more:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
@@ -208,7 +212,7 @@ class _Judge:
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
             self._prints = self._prints or name != "cd"
             return True
-        if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
+        if name in SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
             self.read(rest[1].text, depth + 1, posix=name == "sh")
             return False
         if name in SPECIAL:
@@ -216,7 +220,8 @@ class _Judge:
             self._wrote = SPECIAL[name](rest, about, inner.append, self._start) or self._wrote
             return True
         # An argument of `env`.
-        self._imports = self._imports or any(word.text.startswith("PYTHONPATH=") for word in rest)
+        folders = [word.text for word in rest if "=" in word.text and names_folder(word.text.partition("=")[0])]
+        self._imports = self._imports or bool(folders)
         for length in (2, 1, 0):
             if len(rest) < length or not all(word.known for word in rest[:length]):
                 continue
@@ -225,6 +230,7 @@ class _Judge:
             if runner is not None and (rest or key != "env"):
                 self._demand_unwritten(bool(runner.get("builds")), about)
                 run_inner(key, runner, rest[length:], about, inner.append, self._start)
+                self.parts += (Part("ordinary", text) for text in folders)
                 return False
             if self._is_listed(key, rest[length:], about):
                 return True

@@ -25,6 +25,9 @@ _OTHER_ARGUMENTS = "it is known to be harmless only with other arguments"
 #: First characters of an unknown word from which it could be an option, or several words.
 _COULD_BE_ANYTHING = (HOLE, "-", "", "*", "?", "[", "{")
 
+#: Whose text is judged.
+SHELLS = frozenset(("bash", "sh"))
+
 Row = dict[str, Any]
 
 
@@ -53,11 +56,24 @@ def starts_nothing(argv: Sequence[Word]) -> bool:
     return not {name, f"{name} {subcommand}"}.isdisjoint(allow_list()["starts_nothing"])
 
 
+def only_runs(argv: Sequence[str]) -> bool:
+    """Whether an ordinary command only runs the commands in its arguments, which are parts of their own."""
+    keys = _keys(argv)
+    return not SHELLS.isdisjoint(keys) or any(
+        row is not None and not row.get("builds") for row in (row_of("runners", key) for key in keys)
+    )
+
+
 def only_reads(argv: Sequence[str]) -> bool:
     """Whether an ordinary command neither changes anything nor runs the code of the folder in which it starts."""
-    name, data = name_of(Word(argv[0])) if argv else "", allow_list()
-    keys = {" ".join([name, *argv[1:n]]) for n in (1, 2, 3)}
-    return name in data["anything"] or name in _LOOKING or not keys.isdisjoint(data["reads"])
+    data, keys = allow_list(), _keys(argv)
+    return any(not keys.isdisjoint(names) for names in (data["anything"], _LOOKING, data["reads"])) or only_runs(argv)
+
+
+def _keys(argv: Sequence[str]) -> set[str]:
+    """The names under which the list can have a command: the program, also with the words behind it."""
+    name = name_of(Word(argv[0])) if argv else ""
+    return {" ".join([name, *argv[1:n]]) for n in (1, 2, 3)}
 
 
 @cache
@@ -145,6 +161,11 @@ def _could_be_an_option(word: Word) -> bool:
     return not word.single and HOLE in word.text
 
 
+def names_folder(variable: str) -> bool:
+    """Whether programs load code from the folder that a variable names."""
+    return re.fullmatch(allow_list()["variables"]["folders"], variable, re.VERBOSE) is not None
+
+
 def may_set(name: str, value: Word, exported: bool, start: Start | None = None) -> bool:
     """Whether an ordinary command may set this variable; `exported`: for the programs that it starts.
 
@@ -153,6 +174,6 @@ def may_set(name: str, value: Word, exported: bool, start: Start | None = None) 
     variables = allow_list()["variables"]
     if value._replace(text=f"{name}={value.text}").fits(variables["exported"]):
         return True
-    if start is not None and re.fullmatch(variables["folders"], name, re.VERBOSE) and start.is_inside(value):
+    if start is not None and names_folder(name) and start.is_inside(value):
         return True
     return not exported and re.fullmatch(variables["own"], name, re.VERBOSE) is not None

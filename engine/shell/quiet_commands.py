@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from albert_tools.engine.shell.judge import judge_argv, judge_command
+from albert_tools.engine.shell.programs import only_runs
 from albert_tools.engine.shell.verdict import Judgement
 
 #: Programs that print the names of files at most, or what another program has printed.
@@ -59,8 +60,10 @@ def _is_quiet(judgement: Judgement) -> bool:
     for part in judgement.parts:
         name, *words = part.argv or ("",)
         operation = words[0].upper() if name == "git" and words else ""
-        is_quiet = name.rpartition("/")[2] in _QUIET or (
-            operation in _WITHOUT_HOOKS and is_quiet_git(operation, words[1:])
+        is_quiet = (
+            name.rpartition("/")[2] in _QUIET
+            or only_runs(part.argv)
+            or (operation in _WITHOUT_HOOKS and is_quiet_git(operation, words[1:]))
         )
         if part.verdict != "ordinary" or not is_quiet:
             return False

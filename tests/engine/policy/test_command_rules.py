@@ -62,6 +62,8 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (ALLOWED, "ls 'x", "deny tools.bash.allowed_commands"),
         (ALLOWED, "ls $x", None),
         (ALLOWED, "xargs pwd", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "uv run ls", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "PYTHONPATH=src ls", None),
         (ALLOWED, "PATH=. ls", "deny tools.bash.allowed_commands"),
         (ALLOWED, "cat x > ~/.bashrc", "ask shipped.dangerous_command"),
         # A list of allowed commands restricts. It does not remove questions.
@@ -94,6 +96,10 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (FORBIDDEN, "git status", None),
         (FORBIDDEN, "echo git push", None),
         (FORBIDDEN, "sudo ls", "ask shipped.dangerous_command"),
+        # A program that only runs another one is a command, too.
+        ({"forbidden_commands": ["timeout *"]}, "timeout 5 ls", "deny tools.bash.forbidden_commands"),
+        ({"forbidden_commands": ["bash *"]}, "bash -c ls", "deny tools.bash.forbidden_commands"),
+        ({"dangerous_commands": ["uv run *"]}, "env A=1 uv run ls", "ask tools.bash.dangerous_commands"),
         # Commands that the owner calls dangerous.
         (DANGEROUS, "terraform apply -auto-approve", "ask tools.bash.dangerous_commands"),
         (DANGEROUS, "terraform $x", "ask tools.bash.dangerous_commands"),

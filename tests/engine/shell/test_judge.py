@@ -282,8 +282,8 @@ def test_a_program_starts_in_a_folder_too() -> None:
     ("command", "texts"),
     [
         ("git  status;ls -l 'a b'", ["git status", "ls -l 'a b'"]),
-        ("timeout 5 env A=1 pytest -q", ["pytest -q"]),
-        ("sh -c 'ls; pwd'", ["ls", "pwd"]),
+        ("timeout 5 env A=1 pytest -q", ["timeout 5 env A=1 pytest -q", "env A=1 pytest -q", "pytest -q"]),
+        ("sh -c 'ls; pwd'", ["ls", "pwd", "sh -c 'ls; pwd'"]),
         ('echo "$(date +%s)" a', ["date +%s", "echo … a"]),
         ("ls *.py", ["ls *.py"]),
         ("for x in a; do wc -l $x; done", ["wc -l …"]),
