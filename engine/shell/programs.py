@@ -143,7 +143,7 @@ def split_options(row: Row, arguments: Sequence[Word], about: str, start: Start)
         elif word.fits(row.get("takes", NOTHING)) or word.fits(row.get("writes", NOTHING)):
             value = next(left, ANY)
             # A program whose option takes a value only sometimes would read a dash as another option.
-            if not value.single or value.text.startswith("-"):
+            if not value.single or value.text[:1] in ("-", *(("@", HOLE) if row.get("expands") else ())):
                 raise Unclear("its arguments are not known before it runs", about)
             if word.fits(row.get("writes", NOTHING)) and not start.is_inside(value):
                 raise Unclear("it writes outside the workspace, or to a hidden file", about)

@@ -105,6 +105,13 @@ def test_the_value_of_an_option_of_git_is_no_option(
     assert (error.code, "looks like an option" in error.message) == ("invalid_arguments", True)
 
 
+def test_the_value_of_an_option_of_pytest_names_no_file_with_others(service: SyncToolService) -> None:
+    assert "ANY OPTION" not in approved(service, 'run_tests(args=["-k", q])')
+    error = service.invoke("t", {"q": "@args.txt"}).error
+    assert error is not None
+    assert (error.code, "no word begins with '@'" in error.message) == ("invalid_arguments", True)
+
+
 def test_a_fixed_command_is_approved_in_advance(service: SyncToolService, tmp_path: Path) -> None:
     approved(service, """bash(command="rm -rf sub")""")
     assert service.invoke("t", {"q": ""}).ok

@@ -104,6 +104,7 @@ OTHER_COMMANDS = [
     "sort @",
     "sort -o @ a.txt",
     "make @",
+    "pytest tests -k @",
     "git @",
     "git log @",
     "git -C @ status",

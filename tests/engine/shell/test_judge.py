@@ -126,6 +126,8 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "go fmt ../x.go",
         "go fmt /abs/x.go",
         "pytest ../x",
+        "pytest -k @words",
+        "ruff check --select @words a.py",
         "python -m unittest /abs/x.py",
         "make -j --eval='$(shell touch pwn)'",
         "make -j -f evil.mk",
