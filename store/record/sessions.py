@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 
 from albert_tools.engine.model.record_types import Entry, SessionRow
@@ -22,7 +22,7 @@ _MAX_LEVELS = 100
 _OPEN = "INSERT INTO sessions(id, token_hash, parent, ended, at, data) VALUES (?, ?, ?, 0, ?, ?)"
 _END = "UPDATE sessions SET ended = 1 WHERE id = ?"
 _PARENT = "SELECT parent FROM sessions WHERE id = ?"
-#: With a row of values for each session and unit.
+#: With a row of values for each unit.
 _CHARGE = """
 INSERT INTO usage(session, unit, amount) VALUES {}
 ON CONFLICT(session, unit) DO UPDATE SET amount = usage.amount + excluded.amount
@@ -56,9 +56,10 @@ def timed(execute: Execute, entry: Entry) -> None:
 def charged(execute: Execute, entry: Entry) -> None:
     """Apply the ``used`` of an entry: charge its amounts to a session and to its parents."""
     used = entry.data["used"].items()
-    rows = [(session, *each) for session in _line(execute, entry.data.get("session")) for each in used]
-    if rows:
-        execute(_CHARGE.format(", ".join(["(?, ?, ?)"] * len(rows))), [*chain.from_iterable(rows)])
+    charge = _CHARGE.format(", ".join(["(?, ?, ?)"] * len(used)))
+    for session in _line(execute, entry.data.get("session")) if used else ():
+        # One session in each statement: `read_ahead` relies on that.
+        execute(charge, [value for unit, amount in used for value in (session, unit, amount)])
 
 
 def saw(execute: Execute, entry: Entry) -> None:

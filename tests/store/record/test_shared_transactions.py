@@ -117,7 +117,8 @@ async def test_each_block_stands_for_itself(place: Place) -> None:
 async def test_a_budget_holds_among_blocks(place: Place) -> None:
     with Record(place) as record:
         sessions = Sessions(record)
-        session, _ = sessions.open("c", "/w", budget=Budget(calls=3))
+        above, token = sessions.open("c", "/w", budget=Budget(calls=3))
+        session, _ = sessions.open("c", "/w", within=token)
 
         def spend() -> None:
             sessions.afford(sessions.line(session.id), "t")
@@ -125,7 +126,7 @@ async def test_a_budget_holds_among_blocks(place: Place) -> None:
 
         for _ in range(2):
             _, recorded = await results(record, *[spend] * TASKS)
-        assert record.sessions.line(session.id)[0].used["calls"] == 3
+        assert record.sessions.line(above.id)[0].used["calls"] == 3
         assert recorded == [False] * TASKS
 
 
