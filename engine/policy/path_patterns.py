@@ -89,10 +89,12 @@ class PathPatterns:
             at = end
         if match or floor == len(path):
             return match
-        above = path[floor + 1 : own.start(1) - 1 if own else None]
-        for below, wild in ((above, self._wild_names), (path[floor + 1 :], self._wild)):
-            match = match or next(((pattern, rule) for spec, pattern, rule in wild if spec.match_file(below)), None)
-        return match
+        named = path[floor + 1 : own.start(1) - 1 if own else None]
+        for below, wild in ((named, self._wild_names), (path[floor + 1 :], self._wild)):
+            for spec, pattern, rule in wild:
+                if spec.match_file(below):
+                    return pattern, rule
+        return None
 
     def names_in(self, folder: str, names: Iterable[str]) -> list[str]:
         """The names in a folder that match, if the folder itself doesn't. Much faster than to match one path after the other."""
