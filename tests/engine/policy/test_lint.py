@@ -90,6 +90,10 @@ TOOLS = [
             ],
         ),
         ({"tools": {"mine": {"rate_limit_per_hour": 1}}}, []),
+        (
+            {"tools": {"read_file": {"forbidden_operations": ["PUSH"]}}},
+            ["tools.read_file.forbidden_operations: read_file has no operations"],
+        ),
         ({"free_hosts": ["a.example"], "writable_paths": ["src/**"]}, []),
         (
             {"tools": {"http_request": {"free_hosts": ["a.example"], "allowed_hosts": ["b.example"]}}},
