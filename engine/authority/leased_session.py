@@ -11,6 +11,9 @@ from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 
+#: The most bytes that the programs of a session leave unwritten for a while (`entries.LATEST`).
+_UNWRITTEN_BYTES = 16 * 1024 * 1024
+
 
 class LeasedSession:
     """The active session of a request. `NoSession` has the same methods for calls of the owner.
@@ -79,9 +82,10 @@ class LeasedSession:
         return [s.id for s in self._line if getattr(s.lease.budget, unit) is not None]
 
     @property
-    def has_budget(self) -> bool:
-        """Whether the session or one of its parents has a budget."""
-        return any(each.lease.budget.as_dict() for each in self._line)
+    def is_limited(self) -> bool:
+        """Whether the session or one of its parents has a budget, or has stored nearly all that it may."""
+        has_budget = any(each.lease.budget.as_dict() for each in self._line)
+        return has_budget or self._sessions.stored(self._line) + _UNWRITTEN_BYTES > self._quota
 
     def lineage(self) -> list[str]:
         """See `Sessions.lineage`."""

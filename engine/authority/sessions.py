@@ -331,7 +331,7 @@ class Sessions:
 
     def demand_room(self, line: Line, quota: float, size: int = 1) -> None:
         """Require that the service may store `size` more bytes for a session and its parents. See `afford`."""
-        used: float = max((each.used.get(STORED, 0) for each in line), default=0)
+        used = self.stored(line)
         if used + size > quota:
             more = f"{size:,} more are too many" if size > 1 else "it may do nothing more"
             raise Failure(
@@ -341,6 +341,10 @@ class Sessions:
                 rule=QUOTA,
                 details={"unit": STORED, "budget": quota, "used": used},
             )
+
+    def stored(self, line: Line) -> float:
+        """The bytes that the service has stored for the session, or for the one of its parents for which it has stored most."""
+        return max((each.used.get(STORED, 0) for each in line), default=0)
 
     def store(self, session: Session, ref: str, size: int, quota: float) -> None:
         """Charge a value, before it is stored. If it has a reference, the session may read it from then on.

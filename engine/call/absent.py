@@ -18,7 +18,7 @@ class NoSession:
 
     id: str | None = None
     origin: str | None = None
-    has_budget = False
+    is_limited = False
 
     def renew(self) -> None:
         """Nothing is to be read."""

@@ -113,7 +113,8 @@ def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> bool
         data |= {"session": run.session.id, "saw": saw}
     entry = call.report.entry
     if entry is not None and not entry.is_written:
-        entry.data |= data
+        used = {**entry.data.get("used", {}), **data.get("used", {})}
+        entry.data |= {**data, "used": used} if used else data
     else:
         run.entries.push("result", {"call": call.id, **data})
     return bool(saw)

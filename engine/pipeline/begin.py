@@ -27,7 +27,7 @@ async def begin(call: Call, run: Run) -> None:
             have changed since a person was asked; `governance_unavailable`.
     """
     changes = call.target.changes
-    draws = call.windows or call.approval is not None or run.session.has_budget
+    draws = call.windows or call.approval is not None or run.session.is_limited
     is_charged = draws or run.session.id is not None
     at_once = bool(changes or draws or run.repeat or run.service.observer is not None)
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from albert_tools import Budget, Failure, primitive
+from albert_tools.engine.call import entries
 from albert_tools.store.record.verify import verify
 from tests.helpers.governed import Governed, governing
 
@@ -151,6 +152,15 @@ def test_a_used_up_quota_refuses_everything_and_stores_little(make: Any) -> None
     home.options["governance"] = {"records": {"session_mb": 1}}
     reopen(home)
     assert home.service.invoke("much", {"size": 8}, session=token).ok
+
+
+def test_a_program_that_only_reads_stops_at_the_quota(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "LATEST", 3600.0)
+    home = make()
+    define(home, "for i in range(n):\n        tools.much(size=60_000, n=i)\n    return n")
+    token = opened(home)
+    assert home.service.invoke("t", {"n": 200}, session=token).error.rule == QUOTA
+    assert used(home, token) < 1.2 * MiB
 
 
 def test_results_are_charged_whatever_the_budget(make: Any) -> None:

@@ -303,6 +303,17 @@ def test_a_resumed_run_covers_the_calls_of_its_composite(make: Any) -> None:
     assert bench.service.resume(waits.run_id).value() == ["rested", 1]
 
 
+def test_the_calls_of_a_queued_run_are_charged(make: Any) -> None:
+    bench = make()
+    bench.define("return [tools.rest(), tools.rest()]")
+    session, token = opened(bench)
+    run = bench.service.enqueue("t", session=token)
+    before = used(bench, session).get("calls", 0)
+    assert bench.service.resume(run).ok
+    assert used(bench, session)["calls"] == before + 3
+    assert used(bench, session)["wall_seconds"] > 0
+
+
 def test_a_suspended_run_can_continue_after_the_lease(make: Any) -> None:
     bench = make(ASKS)
     bench.define('return [tools.write_file(path=str(n), content="x")["path"] for n in range(2)]')
