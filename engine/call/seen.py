@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import redacted_text
+from albert_tools.engine.policy.command_rules import words_of
 from albert_tools.engine.policy.flow_rules import READS, seen_in
 from albert_tools.engine.policy.host_rules import host_of
 
@@ -114,11 +115,7 @@ def _private_paths(call: Call, run: Run) -> Iterator[str]:
             value = call.arguments.get(name)
             texts = [str(text) for text in (value if isinstance(value, list) else [value])]
             named += [word for text in texts for word in _BETWEEN.split(text)]
-            if kind == "shell":
-                from albert_tools.engine.shell.judge import judge_command
-
-                # The words without their quotes.
-                named += [word for text in texts for part in judge_command(text).parts for word in part.argv]
+            named += [word for text in texts if kind == "shell" for word in words_of(text)]
     yield from (path for path in named if path and is_private(_absolute(run, path)))
     if shown:
         yield f"the output of {call.name} (which can read {shown})"

@@ -98,6 +98,13 @@ def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Jud
     return strictest(decisions) if decisions else None
 
 
+def words_of(text: str) -> list[str]:
+    """The words of the commands in a text for bash, without their quotes; NUL is in what is not known."""
+    from albert_tools.engine.shell.judge import judge_command
+
+    return [word for part in judge_command(text).parts for word in part.argv]
+
+
 def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
     from albert_tools.engine.shell.command_patterns import matches, may_match, may_start, stands_in
 

@@ -411,8 +411,14 @@ def subject_of(argument: str, value: Any, is_url: bool) -> str:
     return f"{argument} {(host_of(value) if is_url and isinstance(value, str) else None) or digest(value)}"
 
 
+#: The kinds of `SEEN` in a sentence.
+_SEEN = {"private": "private data", "outside": "content from outside"}
+
+
 def _by_session(rule: FlowRule, seen: Mapping[str, str], what: str, subject: str) -> Decision:
-    message = f"this session has read {' and '.join(seen[kind] for kind in SEEN if kind in seen)}, and {what}"
+    # An agent can choose what it reads first, so that is said.
+    read = " and ".join(f"{_SEEN[kind]} (first: {seen[kind]})" for kind in SEEN if kind in seen)
+    message = f"this session has read {read}, and {what}"
     return Decision(rule.verdict, rule.place, "flow", message, f"{written_at(rule.place)} is the rule", subject)
 
 

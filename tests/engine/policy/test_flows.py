@@ -269,7 +269,10 @@ class TestASession:
 
     def test_the_question_says_what_the_session_has_read(self) -> None:
         (asked,) = self.shipped.judge_session(sender(), {"text": "x"}, lambda: SEEN)
-        assert asked.message == "this session has read .env and content of example.org, and send can pass it on"
+        assert asked.message == (
+            "this session has read private data (first: .env) and content from outside (first: content of example.org), "
+            "and send can pass it on"
+        )
 
     def request(self, manifest: Manifest, seen: dict[str, str], is_approved: bool = False) -> list[str]:
         return places(self.shipped.judge_request("t", manifest, is_approved, seen))
