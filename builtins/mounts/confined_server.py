@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
@@ -38,6 +39,8 @@ _STOP_SECONDS = 1.0
 
 #: Seconds between two measurements of what the server uses. It may run for days.
 _LOOK = 2.0
+#: A line that is an answer, although it can't be read.
+_ANSWER = re.compile(rb'\{(?=.*"jsonrpc")(?=.*"id").*"(result|error)"', re.DOTALL)
 
 #: Reads the value of each named variable, up to a NUL, from the input that the server then gets.
 _WITH_SECRETS = 'while [[ $1 != -- ]]; do IFS= read -r -d "" "$1"; export "$1"; shift; done; shift; exec "$@"'
@@ -167,7 +170,7 @@ class ConfinedServer:
                     return
                 except ValueError:
                     # Servers print other lines by mistake. But a call would wait for this answer until its time is over.
-                    if line.startswith(b"{") and b'"jsonrpc"' in line and (b'"result"' in line or b'"error"' in line):
+                    if _ANSWER.match(line):
                         self.why = self.why or "it sent a message that can't be read"
                         return
                 # A flood of lines must not stop the other tasks.

@@ -70,7 +70,7 @@ class LeasedSession:
 
     def refused_lately(self) -> bool:
         """See `Sessions.refused_lately`."""
-        return self._sessions.refused_lately(self._session)
+        return self._sessions.refused_lately(self._session.id)
 
     def left(self, unit: str) -> float:
         """The remaining amount of a unit now. See `Sessions.left`."""

@@ -14,7 +14,7 @@ import hashlib
 import hmac
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -153,8 +153,8 @@ class Sessions:
         self._clock = clock
         #: Makes the tokens that only this process accepts, see `token_of`.
         self._secret = os.urandom(_TOKEN_BYTES)
-        #: When `refused_lately` last returned False, by session.
-        self._refused: dict[str, float] = {}
+        #: When `refused_lately` last returned False.
+        self._refused: dict[Hashable, float] = {}
 
     def open(
         self,
@@ -367,15 +367,16 @@ class Sessions:
         mine = session.parent if session.grant and session.parent else session.id
         return self._ledger.sessions.has_stored(mine, ref)
 
-    def refused_lately(self, session: Session) -> bool:
-        """Whether this was asked about the session in the last minute.
+    def refused_lately(self, what: Hashable) -> bool:
+        """Whether this was asked about the same thing in the last minute.
 
-        The entry of a refusal is stored, too. So a session whose quota is used up has one a minute.
+        The entry of a refusal is stored, too. So a session whose quota is used up has one a minute, and so has a token of a session
+        that has ended.
         """
         now = self._clock()
-        if now - self._refused.get(session.id, float("-inf")) < _REFUSALS_SECONDS:
+        if now - self._refused.get(what, float("-inf")) < _REFUSALS_SECONDS:
             return True
-        self._refused[session.id] = now
+        self._refused[what] = now
         return False
 
     def left(self, line: Line, unit: str) -> float:

@@ -84,9 +84,9 @@ async def durable(run: Run) -> None:
 def denied(call: Call, run: Run, failure: Failure) -> None:
     """Push ``denied``. The call is not executed, because it is refused, invalid, or names an unknown tool.
 
-    Of a session that may store nothing more, the ledger has one refusal a minute.
+    Of a session that may store nothing more, or that has ended, the ledger has one refusal a minute.
     """
-    if failure.rule == QUOTA and run.session.refused_lately():
+    if _is_refused_lately(run, failure):
         return
     arguments, by_hash = call.given, call.target.definition.by_hash
     data: dict[str, Json] = {
@@ -101,6 +101,15 @@ def denied(call: Call, run: Run, failure: Failure) -> None:
         **_time_used(call, run),
     }
     run.entries.push("denied", data)
+
+
+def _is_refused_lately(run: Run, failure: Failure) -> bool:
+    """Whether nobody is charged for the entry of a refusal, and the ledger has one of the last minute."""
+    token, sessions = run.invocation.session, run.service.sessions
+    if run.session.id is not None or token is None or sessions is None:
+        return failure.rule == QUOTA and run.session.refused_lately()
+    # Anybody can make up tokens.
+    return sessions.refused_lately(hash(str(token)) if failure.rule != "session.unknown" else failure.rule)
 
 
 def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> bool:

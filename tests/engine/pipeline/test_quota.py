@@ -154,6 +154,17 @@ def test_a_used_up_quota_refuses_everything_and_stores_little(make: Any) -> None
     assert home.service.invoke("much", {"size": 8}, session=token).ok
 
 
+def test_requests_of_a_session_that_has_ended_store_little(make: Any) -> None:
+    home = make()
+    session, token = home.service.within(lambda s: s.open_session("agent"))
+    home.service.within(lambda s: s.sessions.end(session.id))
+    for n in range(20):
+        assert home.service.invoke("much", {"size": n}, session=token).error.rule == "session.ended"
+        assert home.service.invoke("much", {"size": n}, session=f"alb_{n:064}").error.rule == "session.unknown"
+    rules = home.service.within(lambda s: [entry.data["rule_id"] for entry in s.ledger.entries({"denied"})])
+    assert rules == ["session.ended", "session.unknown"]
+
+
 def test_a_program_that_only_reads_stops_at_the_quota(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "LATEST", 3600.0)
     home = make()
