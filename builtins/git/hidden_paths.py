@@ -250,7 +250,7 @@ def _linked_stores(objects: str) -> Iterator[str]:
         store = ahead.pop()
         text = beginning(f"{store}/info/alternates", _MAX_ALTERNATES + 1)
         names = text.split("\n")
-        # Git reads names in quotes by rules of its own, and writes none.
+        # Git unquotes such names by rules of its own. It never writes them.
         if len(os.fsencode(text)) > _MAX_ALTERNATES or any(name.startswith('"') for name in names):
             raise Failure(
                 "too_large",

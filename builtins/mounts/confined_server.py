@@ -39,7 +39,7 @@ _STOP_SECONDS = 1.0
 
 #: Seconds between two measurements of what the server uses. It may run for days.
 _LOOK = 2.0
-#: A line that is an answer, although it can't be read.
+#: An answer that can't be read. A notification has no id, and nobody waits for it.
 _ANSWER = re.compile(rb'\{(?=.*"jsonrpc")(?=.*"id").*"(result|error)"', re.DOTALL)
 
 #: Reads the value of each named variable, up to a NUL, from the input that the server then gets.

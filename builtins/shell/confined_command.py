@@ -131,7 +131,6 @@ async def run(
 
     from albert_tools.builtins.git.hidden_paths import repositories_to_hide
     from albert_tools.builtins.shell.live_output import LiveOutput
-    from albert_tools.engine.model.folders import outermost
     from albert_tools.engine.sandbox.command.confinement import found
     from albert_tools.engine.sandbox.command.launchers import Launchers
     from albert_tools.engine.sandbox.command.output import Output
@@ -155,7 +154,7 @@ async def run(
         async with turn(str(context.workspace.root), git, seconds) as allowed:
             # Other programs than git could print hidden files from the objects of a repository.
             if only is None:
-                hide = outermost(await repositories_to_hide(context, run))
+                hide = await repositories_to_hide(context, run)
             owns: Git | None = "all" if every else allowed
             seen = command_view(context.workspace, cwd, git=owns, hide=hide, only_git=only is not None)
             with seen as (view, workspace):

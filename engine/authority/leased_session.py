@@ -11,14 +11,16 @@ from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 
-#: The most bytes that the programs of a session leave unwritten for a while (`entries.LATEST`).
+#: With less room than this, the reads of a session's programs are written at once. About what they read until they are written in
+#: any case (`entries.LATEST`).
 _UNWRITTEN_BYTES = 16 * 1024 * 1024
 
 
 class LeasedSession:
     """The active session of a request. `NoSession` has the same methods for calls of the owner.
 
-    It is read anew (`renew`) before a person is asked about a call, and where the call begins, in the transaction that charges it.
+    It is read again (`renew`) before a person is asked about a call, and when the call begins. If the call draws on a limit, that
+    is in the transaction that charges it.
     """
 
     def __init__(self, sessions: Sessions, line: Line, ledger: Ledger, quota: Callable[[], float]) -> None:
@@ -37,7 +39,9 @@ class LeasedSession:
         """Read the session and its parents again: another process may have ended or charged them."""
         self._line = self._sessions.line(self._session.id)
 
-    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = str) -> None:
+    def demand(
+        self, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = lambda: ""
+    ) -> None:
         """See `Sessions.demand`."""
         self._sessions.demand(self._line, tool, callers, author)
 
@@ -78,7 +82,7 @@ class LeasedSession:
         return self._sessions.left(self._line, unit)
 
     def bounded(self, unit: str) -> list[str]:
-        """The ids of the session and its parents, if they have a budget for the unit. It never changes."""
+        """The ids of the session and its parents, if they have a budget for the unit. These never change."""
         return [s.id for s in self._line if getattr(s.lease.budget, unit) is not None]
 
     @property

@@ -243,7 +243,7 @@ class Sessions:
         if not isinstance(token, str):
             return []
         session = token.removeprefix(TOKEN_PREFIX)[: 2 * _ID_BYTES]
-        # Other tokens are shorter.
+        # Only these are longer than other tokens.
         if len(token) > _TOKEN_LENGTH and hmac.compare_digest(_bytes(token), _bytes(self.token_of(session))):
             return self.line(session)
         return [session_of(row) for row in self._ledger.sessions.by_token(_hash(token))]
@@ -288,7 +288,7 @@ class Sessions:
         return line
 
     def demand(
-        self, line: Line, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = str
+        self, line: Line, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = lambda: ""
     ) -> None:
         """Require that the session is active and that its lease covers a call of the tool. See `Lease.covers`.
 
@@ -300,7 +300,7 @@ class Sessions:
         """
         for each in self._active(line):
             asking = each.parent if each.grant and each.parent else each.id
-            if not (each.lease.covers(tool, callers) or self.is_within(author(), asking)):
+            if not (each.lease.covers(tool, callers) or ((by := author()) and self.is_within(by, asking))):
                 tools = sorted(each.lease.tools or ())
                 hint = "use one of " + ", ".join(tools[:20]) if tools else None
                 changed = next((name for name, _ in callers if name in each.lease.versions), None)

@@ -23,7 +23,9 @@ class NoSession:
     def renew(self) -> None:
         """Nothing is to be read."""
 
-    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = str) -> None:
+    def demand(
+        self, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = lambda: ""
+    ) -> None:
         """Allow every tool."""
 
     def knows(self, version: ToolVersion) -> bool:

@@ -104,12 +104,14 @@ def denied(call: Call, run: Run, failure: Failure) -> None:
 
 
 def _is_refused_lately(run: Run, failure: Failure) -> bool:
-    """Whether nobody is charged for the entry of a refusal, and the ledger has one of the last minute."""
+    """Whether to leave out the entry of a refusal: no quota can limit such entries, and one was written in the last minute."""
     token, sessions = run.invocation.session, run.service.sessions
-    if run.session.id is not None or token is None or sessions is None:
+    if run.session.id is not None:
         return failure.rule == QUOTA and run.session.refused_lately()
-    # Anybody can make up tokens.
-    return sessions.refused_lately(hash(str(token)) if failure.rule != "session.unknown" else failure.rule)
+    if token is None or sessions is None:
+        return False
+    # Anybody can make up tokens, so all unknown ones count as one. The hash keeps the token itself out of memory.
+    return sessions.refused_lately(failure.rule if failure.rule == "session.unknown" else hash(str(token)))
 
 
 def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> bool:

@@ -12,7 +12,7 @@ def within(path: str, *tops: str) -> bool:
 
 
 def around(path: str) -> Iterator[str]:
-    """The folders around a path, the nearest one first, but for ``/``."""
+    """The folders around a path, the nearest one first, without ``/``."""
     while path := path.rpartition("/")[0]:
         yield path
 

@@ -16,7 +16,8 @@ async def allowance(call: Call, run: Run) -> Call:
     """Add the rate limits that count the call. A call that a resumed run had begun before is not charged again.
 
     Raises:
-        Failure: `rate_limited`, `budget_exceeded`; `governance_unavailable` if this service doesn't count calls.
+        Failure: `permission_denied`, `rate_limited`, `budget_exceeded`; `governance_unavailable` if this service doesn't count
+            calls.
     """
     before = run.journal.entered(call.step, call.target.definition, call.arguments)
     windows = call.rules.authority.policy.numbers(call.target.definition).rate_limits if before is None else ()
@@ -45,7 +46,7 @@ def _demand_progress(call: Call, run: Run) -> tuple[tuple[str, int], ...]:
 
 def demand_allowance(call: Call, run: Run) -> None:
     """Require, as the record is now, that the lease covers the call, and that no rate limit and no budget is used up. Raises as
-    `allowance`, and `permission_denied`."""
+    `allowance`."""
     run.session.renew()
     demand_lease(call, run)
     if call.windows:

@@ -1,8 +1,8 @@
 """The call begins: it is charged, its approval is used up, and its decision is recorded.
 
 All of this is one transaction. If the call may change something, it is on the disk before the call is executed. A call that changes
-nothing and draws on nothing that other requests share (budgets, rate limits, approvals) needs no transaction of its own: its
-decision is pushed (`entries`).
+nothing and draws on nothing that other requests share (budgets, rate limits, approvals, a quota that is nearly used up) needs no
+transaction of its own: its decision is pushed (`entries`).
 """
 
 from __future__ import annotations

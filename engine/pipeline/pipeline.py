@@ -283,6 +283,8 @@ class Pipeline:
                     await begin(judged, run)
                     break
                 except JudgeAgain:
+                    # A new token can have prolonged the session while a person decided.
+                    run.session.renew()
                     if not call.depth:
                         # Meanwhile the caller may have changed its arguments. The person saw this copy.
                         call = replace(call, given=run.arguments)

@@ -99,7 +99,7 @@ def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Jud
 
 
 def words_of(text: str) -> list[str]:
-    """The words of the commands in a text for bash, without their quotes; NUL is in what is not known."""
+    """The words of the commands in a text for bash, without their quotes; a NUL stands for what is not known."""
     from albert_tools.engine.shell.judge import judge_command
 
     return [word for part in judge_command(text).parts for word in part.argv]
@@ -129,12 +129,11 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
 
 def _allowed(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
     from albert_tools.engine.shell.command_patterns import matches
-    from albert_tools.engine.shell.programs import only_runs
 
     patterns = ALLOWED.of(section)
     rule = f"{place}.{ALLOWED.name}"
     for part in judgement.parts if patterns is not None else ():
-        if part.unreadable or (part.argv and not (part.verdict == "ordinary" and only_runs(part.argv))):
+        if part.unreadable or (part.argv and not part.only_runs):
             if not any(matches(pattern, part.argv) for pattern in patterns or ()):
                 message = f"{_name(part)} is not among the commands that {tool} may run"
                 hint = f"use a command that is listed, or ask for it to be added to {written_at(rule)}"

@@ -412,12 +412,12 @@ def subject_of(argument: str, value: Any, is_url: bool) -> str:
 
 
 #: The kinds of `SEEN` in a sentence.
-_SEEN = {"private": "private data", "outside": "content from outside"}
+_IN_WORDS = {"private": "private data", "outside": "content from outside"}
 
 
 def _by_session(rule: FlowRule, seen: Mapping[str, str], what: str, subject: str) -> Decision:
-    # An agent can choose what it reads first, so that is said.
-    read = " and ".join(f"{_SEEN[kind]} (first: {seen[kind]})" for kind in SEEN if kind in seen)
+    # An agent can choose what it reads first. So the question says that this is only the first one.
+    read = " and ".join(f"{_IN_WORDS[kind]} (first: {seen[kind]})" for kind in SEEN if kind in seen)
     message = f"this session has read {read}, and {what}"
     return Decision(rule.verdict, rule.place, "flow", message, f"{written_at(rule.place)} is the rule", subject)
 

@@ -108,7 +108,7 @@ def _not_ordinary(call: PlannedCall) -> str | None:
         (
             text
             for text, judgement in commands
-            if not judgement.parts or any(map(_differs, judgement.parts)) or loads_code
+            if loads_code or not judgement.parts or any(map(_differs, judgement.parts))
         ),
         None,
     )
@@ -119,7 +119,7 @@ def _templates(call: PlannedCall, use: str) -> list[str]:
 
 
 def _differs(part: JudgedPart) -> bool:
-    return part.verdict != "ordinary" or not only_reads(part.argv)
+    return part.verdict != "ordinary" or not (part.only_runs or only_reads(part.argv))
 
 
 def _template(one: Alternative) -> str:

@@ -14,7 +14,6 @@ from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
 from albert_tools.engine.shell.programs import (
-    SHELLS,
     TABLES,
     allow_list,
     demand_fits,
@@ -35,6 +34,7 @@ MAX_DEPTH = 8
 #: Parts of one judgement. A text with more asks.
 MAX_PARTS = 500
 
+_SHELLS = ("bash", "sh")
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
@@ -186,7 +186,7 @@ class _Judge:
                 raise Unreadable("its commands run each other too deeply", about)
             does_more = self._demand_ordinary(argv, about, depth, inner_commands)
             # The owner's patterns also apply to a program that only runs another one.
-            self.parts.append(Part("ordinary", text_of(argv), _argv(argv)))
+            self.parts.append(Part("ordinary", text_of(argv), _argv(argv), only_runs=not does_more))
             if does_more:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
@@ -212,7 +212,7 @@ class _Judge:
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
             self._prints = self._prints or name != "cd"
             return True
-        if name in SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
+        if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
             self.read(rest[1].text, depth + 1, posix=name == "sh")
             return False
         if name in SPECIAL:
@@ -231,7 +231,7 @@ class _Judge:
                 self._demand_unwritten(bool(runner.get("builds")), about)
                 run_inner(key, runner, rest[length:], about, inner.append, self._start)
                 self.parts += (Part("ordinary", text) for text in folders)
-                return False
+                return bool(runner.get("builds")) or not any(inner)
             if self._is_listed(key, rest[length:], about):
                 return True
         if name in _READING and (

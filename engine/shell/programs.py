@@ -25,9 +25,6 @@ _OTHER_ARGUMENTS = "it is known to be harmless only with other arguments"
 #: First characters of an unknown word from which it could be an option, or several words.
 _COULD_BE_ANYTHING = (HOLE, "-", "", "*", "?", "[", "{")
 
-#: Whose text is judged.
-SHELLS = frozenset(("bash", "sh"))
-
 Row = dict[str, Any]
 
 
@@ -56,24 +53,11 @@ def starts_nothing(argv: Sequence[Word]) -> bool:
     return not {name, f"{name} {subcommand}"}.isdisjoint(allow_list()["starts_nothing"])
 
 
-def only_runs(argv: Sequence[str]) -> bool:
-    """Whether an ordinary command only runs the commands in its arguments, which are parts of their own."""
-    keys = _keys(argv)
-    return not SHELLS.isdisjoint(keys) or any(
-        row is not None and not row.get("builds") for row in (row_of("runners", key) for key in keys)
-    )
-
-
 def only_reads(argv: Sequence[str]) -> bool:
     """Whether an ordinary command neither changes anything nor runs the code of the folder in which it starts."""
-    data, keys = allow_list(), _keys(argv)
-    return any(not keys.isdisjoint(names) for names in (data["anything"], _LOOKING, data["reads"])) or only_runs(argv)
-
-
-def _keys(argv: Sequence[str]) -> set[str]:
-    """The names under which the list can have a command: the program, also with the words behind it."""
-    name = name_of(Word(argv[0])) if argv else ""
-    return {" ".join([name, *argv[1:n]]) for n in (1, 2, 3)}
+    name, data = name_of(Word(argv[0])) if argv else "", allow_list()
+    keys = {" ".join([name, *argv[1:n]]) for n in (1, 2, 3)}
+    return name in data["anything"] or name in _LOOKING or not keys.isdisjoint(data["reads"])
 
 
 @cache
@@ -143,7 +127,8 @@ def split_options(row: Row, arguments: Sequence[Word], about: str, start: Start)
         elif word.fits(row.get("takes", NOTHING)) or word.fits(row.get("writes", NOTHING)):
             value = next(left, ANY)
             # A program whose option takes a value only sometimes would read a dash as another option.
-            if not value.single or value.text[:1] in ("-", *(("@", HOLE) if row.get("expands") else ())):
+            refused = ("-", "@", HOLE) if row.get("expands") else ("-",)
+            if not value.single or value.text.startswith(refused):
                 raise Unclear("its arguments are not known before it runs", about)
             if word.fits(row.get("writes", NOTHING)) and not start.is_inside(value):
                 raise Unclear("it writes outside the workspace, or to a hidden file", about)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from albert_tools.engine.shell.judge import judge_argv, judge_command
-from albert_tools.engine.shell.programs import only_runs
 from albert_tools.engine.shell.verdict import Judgement
 
 #: Programs that print the names of files at most, or what another program has printed.
@@ -62,7 +61,7 @@ def _is_quiet(judgement: Judgement) -> bool:
         operation = words[0].upper() if name == "git" and words else ""
         is_quiet = (
             name.rpartition("/")[2] in _QUIET
-            or only_runs(part.argv)
+            or part.only_runs
             or (operation in _WITHOUT_HOOKS and is_quiet_git(operation, words[1:]))
         )
         if part.verdict != "ordinary" or not is_quiet:

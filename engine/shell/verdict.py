@@ -21,7 +21,8 @@ class Part(NamedTuple):
     `text` is the command as arguments, quoted as a shell needs it, with ``…`` for what is not known. `argv` is the same as a
     list, with NUL for what is not known; it is empty where the part is not a call. `danger` names the danger, `why` is a sentence
     about it, and `hint` says what to do instead. `unreadable` says that the words themselves are not certain. `starts` says that
-    the program can start others, so that it could run its own words as a command.
+    the program can start others, so that it could run its own words as a command. `only_runs` says that an ordinary command only
+    runs the commands in its arguments, which are parts of their own.
     """
 
     verdict: Verdict
@@ -32,10 +33,11 @@ class Part(NamedTuple):
     hint: str = ""
     unreadable: bool = False
     starts: bool = False
+    only_runs: bool = False
 
 
 class Judgement(NamedTuple):
-    """All parts, in the order in which they stand in the text."""
+    """All parts. The commands in a text for `sh -c` come before it."""
 
     parts: tuple[Part, ...]
     text: str

@@ -96,6 +96,7 @@ def command_view(
             shown, denied = shown_and_hidden(workspace.judge, root)
             hidden += denied
         hidden = outermost([*hidden, *hide])
+        # There can be thousands of hidden paths, so each other path is looked up by the folders around it.
         invisible = frozenset(hidden)
         sealed = [path for path in sealed if invisible.isdisjoint((path, *around(path)))]
         readable = tuple(path for path in workspace.extra_roots if _wholly_readable(workspace, path))

@@ -56,8 +56,10 @@ def timed(execute: Execute, entry: Entry) -> None:
 def charged(execute: Execute, entry: Entry) -> None:
     """Apply the ``used`` of an entry: charge its amounts to a session and to its parents."""
     used = entry.data["used"].items()
+    if not used:
+        return
     charge = _CHARGE.format(", ".join(["(?, ?, ?)"] * len(used)))
-    for session in _line(execute, entry.data.get("session")) if used else ():
+    for session in _line(execute, entry.data.get("session")):
         # One session in each statement: `read_ahead` relies on that.
         execute(charge, [value for unit, amount in used for value in (session, unit, amount)])
 

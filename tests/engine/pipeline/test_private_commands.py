@@ -65,6 +65,7 @@ SEE = [
     ("bash", {"command": "ls", "env": ["BASH_ENV=customers.csv"]}),
     ("bash", {"command": "make"}),
     ("bash", {"command": "poetry run ls"}),
+    ("bash", {"command": "bash -n notes/a.md"}),
     ("bash", {"command": "cat 'unclosed"}),
     ("run_program", {"argv": ["cat", "customers.csv"]}),
     ("run_program", {"argv": ["sh", "-c", "cat cust*"]}),

@@ -183,6 +183,18 @@ def test_waiting_for_an_answer_does_not_stop_the_clock_of_the_lease(make: Any) -
     assert not (bench.work / "a").exists()
 
 
+def test_a_lease_that_was_prolonged_while_a_person_decided(make: Any) -> None:
+    async def ask(question: Any) -> bool:
+        service, expires = bench.service.service, session.lease.expires
+        service.sessions._clock = lambda: expires + 1
+        service.ledger.append("session_times", {"session": session.id, "expires": expires + 9, "until": expires + 99})
+        return True
+
+    bench = make(ASKS, ask=ask)
+    session, token = opened(bench, seconds=3600)
+    assert bench.service.invoke("write_file", {"path": "a", "content": ""}, session=token).ok
+
+
 def test_a_working_directory(make: Any) -> None:
     bench = make()
     (bench.work / "src").mkdir()

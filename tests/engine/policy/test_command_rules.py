@@ -64,6 +64,10 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (ALLOWED, "xargs pwd", "deny tools.bash.allowed_commands"),
         (ALLOWED, "uv run ls", "deny tools.bash.allowed_commands"),
         (ALLOWED, "PYTHONPATH=src ls", None),
+        (ALLOWED, "timeout 5 env A=1 ls", None),
+        (ALLOWED, "bash -n ls", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "env A=1", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "command -v ls", "deny tools.bash.allowed_commands"),
         (ALLOWED, "PATH=. ls", "deny tools.bash.allowed_commands"),
         (ALLOWED, "cat x > ~/.bashrc", "ask shipped.dangerous_command"),
         # A list of allowed commands restricts. It does not remove questions.

@@ -75,6 +75,8 @@ def call(name, arguments):
         case "junk":
             sys.stdout.write(
                 "\n\n{{{ not JSON\n[]\n" + json.dumps({"jsonrpc": "2.0", "id": 10**9, "result": {}}) + "\n"
+                # A notification can't be read either, but nobody waits for it.
+                '{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "data": "\\ud83d"}}\n'
             )
         case "half":
             # Half an emoji, as a text in JavaScript that was cut within one.
