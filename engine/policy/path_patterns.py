@@ -54,9 +54,9 @@ class PathPatterns:
         self._names: dict[str, tuple[str, str]] = {}
         self._suffixes: dict[str, list[tuple[str, str, str]]] = {}
         self._prefixes: dict[str, tuple[str, str]] = {}
-        #: Patterns for any depth with wildcards: of one name, and with a slash. Only the second also match git's own names.
-        self._wild_names: list[tuple[GitIgnoreSpec, str, str]] = []
-        self._wild_paths: list[tuple[GitIgnoreSpec, str, str]] = []
+        #: Patterns for any depth with wildcards. Those that name `.git` match git's own names, too.
+        self._wild: list[tuple[GitIgnoreSpec, str, str]] = []
+        self._wild_in_git: list[tuple[GitIgnoreSpec, str, str]] = []
         #: Each pattern as its literal folder and the rest, which is relative to this folder.
         self._forms: dict[tuple[str, str], None] = {}
         self._workspace = _fold(workspace).rstrip("/")
@@ -90,7 +90,7 @@ class PathPatterns:
         if match or floor == len(path):
             return match
         named = path[floor + 1 : own.start(1) - 1 if own else None]
-        for below, wild in ((named, self._wild_names), (path[floor + 1 :], self._wild_paths)):
+        for below, wild in ((named, self._wild), (path[floor + 1 :], self._wild_in_git)):
             for spec, pattern, rule in wild:
                 if spec.match_file(below):
                     return pattern, rule
@@ -109,7 +109,7 @@ class PathPatterns:
 
     def reach(self, folder: str) -> bool:
         """Whether a pattern may match a path below a folder. If not, what is below need not be searched."""
-        if self._names or self._suffixes or self._prefixes or self._wild_names or self._wild_paths:
+        if self._names or self._suffixes or self._prefixes or self._wild or self._wild_in_git:
             return True
         here = f"{_fold(folder).rstrip('/')}/"
         return any(above.startswith(here) for above in (*self._rooted, *self._rooted_wild)) or any(
@@ -182,7 +182,7 @@ class PathPatterns:
         elif name.endswith("*") and not _WILD.search(name[:-1]) and "/" not in name:
             self._prefixes[name[:-1]] = (pattern, rule)
         else:
-            (self._wild_paths if "/" in name else self._wild_names).append((_spec(text), pattern, rule))
+            (self._wild_in_git if ".git" in name.split("/") else self._wild).append((_spec(text), pattern, rule))
 
 
 def expanded(pattern: str, home: str, workspace: str) -> str:

@@ -248,6 +248,8 @@ def _programs(value: Value) -> Iterator[tuple[str, bool]]:
             yield "", False
             continue
         for part in judge_command(text.replace(_HOLE, "x")).parts:
+            if part.only_runs or (part.verdict == "ordinary" and not part.argv):
+                continue
             program = part.argv[0] if part.argv else part.text
             yield ("" if _HOLE in program else program), _is_special(part)
 

@@ -32,6 +32,7 @@ ROOT, HOME = "/w/project", "/home/user"
         ("*secret*", ["/w/project/a-secret", "/w/project/.git/a-secret"], ["/w/project/.git/refs/heads/a-secret/b"]),
         ("**/.git/conf*", ["/w/project/.git/config", "/w/project/a/.git/config"], ["/w/project/config"]),
         ("**/.git/**", ["/w/project/.git/refs/heads/a", "/w/project/.git/HEAD"], ["/w/project/git/x"]),
+        ("**/logs/**", ["/w/project/a/logs/b"], ["/w/project/.git/logs/HEAD", "/w/project/.git/refs/heads/logs/b"]),
         (
             "logs",
             ["/w/project/logs", "/w/project/.git/modules/logs/objects"],

@@ -58,6 +58,7 @@ CASES = [
     ("check", "Run the tests.", 'tools.run_program(argv=["/usr/bin/curl", "x"])', ["runs /usr/bin/curl"]),
     ("check", "Return the number of lines.", 'tools.bash(command="wc -l a.txt")', ["runs wc"]),
     ("check", "Count the lines with wc.", 'tools.bash(command="wc -l a.txt")', []),
+    ("check", "Count the lines with wc.", 'tools.bash(command="PYTHONPATH=a timeout 9 wc -l a.txt")', []),
     ("check", "Return the state.", "tools.bash(command=a)", ["runs a program that is not fixed"]),
     ("check", "Return the state.", "tools.run_tests()", ["runs run_tests"]),
     # A secret.
