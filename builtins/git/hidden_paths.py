@@ -33,6 +33,7 @@ from albert_tools.engine.workspace.git_folders import (
     family,
     git_folder_of,
     is_git_folder,
+    is_store,
     repositories,
 )
 from albert_tools.engine.workspace.openat import identity
@@ -42,8 +43,10 @@ from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_fold
 #: Runs a confined command: `confined_command.run`.
 Run = Callable[..., Awaitable[Any]]
 
+#: The folders of a store.
+_OBJECTS = re.compile("pack|[0-9a-f]{2}")
 #: The most bytes of a file that names borrowed stores.
-_MAX_ALTERNATES = 1 << 20
+_MAX_ALTERNATES = 1 << 16
 #: Seconds for one git command of a search. A repository that needs longer counts as one with hidden files until it changes.
 _SEARCH_SECONDS = 30.0
 #: The most searches that are cached, and the most branches that a cached search names.
@@ -235,30 +238,35 @@ async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
     folders = [folder for each in git_folders for folder in family(root, each)]
     return [
         *folders,
-        *(store for folder in folders for store in _linked_stores(f"{folder}/objects") if within(store, root)),
+        *(
+            path
+            for folder in folders
+            for store in _linked_stores(f"{folder}/objects")
+            if within(store, root)
+            for path in _objects_in(store)
+        ),
     ]
 
 
-def _linked_stores(objects: str) -> Iterator[str]:
-    """The folders elsewhere that have a git folder's objects, by a link or as a borrowed store, which can borrow from others.
+def _objects_in(store: str) -> list[str]:
+    """The folders with the objects of a borrowed store. Any folder can be named as one, also the workspace, so its other files are
+    left out."""
+    if is_store(store):
+        return [store]
+    with suppress(OSError):
+        return [f"{store}/{name}" for name in os.listdir(store) if _OBJECTS.fullmatch(name)]
+    return [store]
 
-    Raises:
-        Failure: `too_large`.
-    """
+
+def _linked_stores(objects: str) -> Iterator[str]:
+    """The folders elsewhere that have a git folder's objects, by a link or as a borrowed store, which can borrow from others."""
     known, ahead = {objects}, [objects]
     while ahead:
         store = ahead.pop()
-        text = beginning(f"{store}/info/alternates", _MAX_ALTERNATES + 1)
-        names = text.split("\n")
-        # Git unquotes such names by rules of its own. It never writes them.
-        if len(os.fsencode(text)) > _MAX_ALTERNATES or any(name.startswith('"') for name in names):
-            raise Failure(
-                "too_large",
-                f"{store}/info/alternates is too long or has a name in quotes, so the objects that git would show can't be found",
-                hint="it names the stores that the repository borrows; write them without quotes, or delete it",
-                rule="exposed",
-            )
-        named = (os.path.join(store, name) for name in names)
+        lines = beginning(f"{store}/info/alternates", _MAX_ALTERNATES).split("\n")
+        # Git unquotes a name, skips one character, and goes on. It writes no names in quotes, so this is enough.
+        pieces = [piece for line in lines for piece in (line, *line.split('"'))]
+        named = (os.path.join(store, name) for piece in pieces for name in (piece, piece[1:]))
         # A hostile file can name many folders that don't exist.
         places = [store, *filter(os.path.isdir, named)]
         with suppress(OSError), os.scandir(store) as entries:

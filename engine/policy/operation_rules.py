@@ -17,7 +17,7 @@ ALLOWED = ListKey(
     _OPERATION,
     32,
     "[DIFF, LOG, COMMIT]",
-    "the only operations that may be used; they need no approval",
+    "the only operations that may be used; they need no approval of their own",
 )
 ASKING = ListKey("asking_operations", _OPERATION, 32, "[COMMIT]", "operations that need approval")
 FORBIDDEN = ListKey("forbidden_operations", _OPERATION, 32, "[PUSH]", "operations that are denied")

@@ -64,7 +64,7 @@ def _has_objects(folder: str) -> bool:
     return _has(folder, "objects", "refs")
 
 
-def _is_store(folder: str) -> bool:
+def is_store(folder: str) -> bool:
     """Whether a folder has objects and nothing else, so that repositories can borrow them."""
     if not os.path.isdir(f"{folder}/pack"):
         return False
@@ -90,7 +90,7 @@ def _inner_parts(path: str) -> Iterator[list[str]]:
     parts = path.split("/")
     for n in range(1, len(parts) - 1):
         folder, inner = "/".join(parts[: n + 1]), parts[n + 1 :]
-        is_known = protected_folder(parts[n]) == GIT_FOLDER or _is_store(folder)
+        is_known = protected_folder(parts[n]) == GIT_FOLDER or is_store(folder)
         if is_known or ((_has_objects(folder) or is_git_folder(folder)) and not _in_working_tree(folder, inner)):
             yield inner
 

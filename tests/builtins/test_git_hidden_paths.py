@@ -982,8 +982,19 @@ def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
     assert (work / store).exists()
     assert "No such file" in layouts.value("bash", command=f"cat {store}; true")["output"]
     assert layouts.error("read_bytes", {"path": store}).rule == "git_own"
-    (work / "between/info/alternates").write_text('"a\\xb\n../pool\n"\n')
-    assert "has a name in quotes" in layouts.error("bash", command="ls").message
+    for text in ('"../pool"\n', '"nowhere"X../pool\n', '"a\\xb\n../pool\n"\n'):
+        (work / "between/info/alternates").write_text(text)
+        assert "No such file" in layouts.value("bash", command=f"cat {store}; true")["output"]
+
+
+@pytest.mark.parametrize("named", ["../../..", "../../../src", '"x"', "x" * 100_000])
+def test_a_folder_that_is_no_store_can_not_be_hidden_by_naming_it_as_one(layouts: Governed, named: str) -> None:
+    work = layouts.work
+    (work / "src").mkdir(exist_ok=True)
+    (work / "src/a.py").write_text("code")
+    plain(work, "init", "-q", "sub")
+    (work / "sub/.git/objects/info/alternates").write_text(f"{named}\n")
+    assert layouts.value("bash", command="cat src/a.py")["output"] == "code"
 
 
 @pytest.mark.parametrize(
