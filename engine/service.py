@@ -373,6 +373,7 @@ class ToolService:
     revoke_session = _of("_session_runs", SessionRuns.revoke_session)
     client_of = _of("_context", ServiceContext.client_of)
     session_of = _of("_access", SessionAccess.session)
+    session_line = _of("_access", SessionAccess.line)
     covers = _of("_access", SessionAccess.covers)
     demand_covered = _of("_access", SessionAccess.demand_covered)
     contents = _of("_access", SessionAccess.contents)

@@ -13,7 +13,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ContentStore
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.sessions import Session
+    from albert_tools.engine.authority.sessions import Line, Session
 
 
 class SessionAccess(Struct, eq=False):
@@ -23,14 +23,18 @@ class SessionAccess(Struct, eq=False):
     lookup: Lookup
 
     def session(self, token: str) -> Session:
-        """The active session of a token.
+        """The active session of a token. Raises as `line`."""
+        return self.line(token)[0]
+
+    def line(self, token: str) -> Line:
+        """The active session of a token, and its parents.
 
         Raises:
             Failure: `permission_denied`, `governance_unavailable`.
         """
         if self.context.sessions is None:
             raise Failure("permission_denied", "this service has no sessions", rule="session.unknown")
-        return self.context.sessions.find(token, self.context.root)
+        return self.context.sessions.line_of(token, self.context.root)
 
     def is_own(self, token: str, belongs_to: Callable[[], str | None]) -> bool:
         """Whether something belongs to the session of a token, or to a session within it. `belongs_to` returns the id of the
@@ -67,7 +71,7 @@ class SessionAccess(Struct, eq=False):
         """
         if token is not None:
             sessions = recorded(self.context.sessions, "sessions")
-            sessions.demand(sessions.line_of(token, self.context.root), tool, author=lambda: self.lookup.author(tool))
+            sessions.demand(self.line(token), tool, author=lambda: self.lookup.author(tool))
 
     def contents(self, token: str | None) -> ContentStore | None:
         """The content store as a session has it, see `SessionContents`; the whole store for the owner, None if there is none.
@@ -82,5 +86,5 @@ class SessionAccess(Struct, eq=False):
         from albert_tools.engine.call.session_contents import SessionContents
 
         context, sessions = self.context, recorded(self.context.sessions, "sessions")
-        session = LeasedSession(sessions, sessions.line_of(token, context.root), context.ledger, lambda: context.quota)
+        session = LeasedSession(sessions, self.line(token), context.ledger, lambda: context.quota)
         return SessionContents(stored, session)

@@ -33,7 +33,7 @@ from albert_tools.engine.workspace.git_folders import (
     family,
     git_folder_of,
     is_git_folder,
-    is_store,
+    objects_in,
     repositories,
 )
 from albert_tools.engine.workspace.openat import identity
@@ -43,8 +43,6 @@ from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_fold
 #: Runs a confined command: `confined_command.run`.
 Run = Callable[..., Awaitable[Any]]
 
-#: The folders of a store.
-_OBJECTS = re.compile("pack|[0-9a-f]{2}")
 #: The most bytes of a file that names borrowed stores.
 _MAX_ALTERNATES = 1 << 16
 #: Seconds for one git command of a search. A repository that needs longer counts as one with hidden files until it changes.
@@ -243,19 +241,9 @@ async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
             for folder in folders
             for store in _linked_stores(f"{folder}/objects")
             if within(store, root)
-            for path in _objects_in(store)
+            for path in objects_in(store)
         ),
     ]
-
-
-def _objects_in(store: str) -> list[str]:
-    """The folders with the objects of a borrowed store. Any folder can be named as one, also the workspace, so its other files are
-    left out."""
-    if is_store(store):
-        return [store]
-    with suppress(OSError):
-        return [f"{store}/{name}" for name in os.listdir(store) if _OBJECTS.fullmatch(name)]
-    return [store]
 
 
 def _linked_stores(objects: str) -> Iterator[str]:

@@ -64,7 +64,7 @@ def _has_objects(folder: str) -> bool:
     return _has(folder, "objects", "refs")
 
 
-def is_store(folder: str) -> bool:
+def _is_store(folder: str) -> bool:
     """Whether a folder has objects and nothing else, so that repositories can borrow them."""
     if not os.path.isdir(f"{folder}/pack"):
         return False
@@ -73,6 +73,16 @@ def is_store(folder: str) -> bool:
         has_objects = names > {"pack", "info"} or any(map(_PACK.fullmatch, os.listdir(f"{folder}/pack")))
         return has_objects and all(map(_OF_STORE.fullmatch, names))
     return True
+
+
+def objects_in(store: str) -> list[str]:
+    """The folders with the objects of a borrowed store. Any folder can be named as one, also the workspace, so its other files are
+    left out."""
+    if _is_store(store):
+        return [store]
+    with suppress(OSError):
+        return [f"{store}/{name}" for name in os.listdir(store) if name != "info" and _OF_STORE.fullmatch(name)]
+    return [store]
 
 
 def in_git_folder(path: str) -> bool:
@@ -90,7 +100,7 @@ def _inner_parts(path: str) -> Iterator[list[str]]:
     parts = path.split("/")
     for n in range(1, len(parts) - 1):
         folder, inner = "/".join(parts[: n + 1]), parts[n + 1 :]
-        is_known = protected_folder(parts[n]) == GIT_FOLDER or is_store(folder)
+        is_known = protected_folder(parts[n]) == GIT_FOLDER or _is_store(folder)
         if is_known or ((_has_objects(folder) or is_git_folder(folder)) and not _in_working_tree(folder, inner)):
             yield inner
 

@@ -30,7 +30,7 @@ async def demand(service: ToolService, token: str) -> None:
     Raises:
         Failure: Those of a call.
     """
-    line = service.sessions.line(service.session_of(token).id)
+    line = service.session_line(token)
     try:
         service.sessions.demand(line, put_content.name)
         service.sessions.afford(line, put_content.name, service.quota)

@@ -1,9 +1,8 @@
 """The command line as users meet it: a separate process, a real workspace, an empty home.
 
 A short command spends most of its time on starting Python and on imports. So a command is forked from a process that has imported
-what it needs (`tests.helpers.children`). The fork has its own arguments, folder,
-environment and streams. A test starts a new Python only if it tests that start, with `Albert.start`, or if it sets environment
-variables that Python itself reads.
+what it needs (`tests.helpers.children`). The fork has its own arguments, folder, environment and streams. A test starts a new
+Python only if it tests that start, with `Albert.start`, or if it sets environment variables that Python itself reads.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+from albert_tools.engine.model.folders import outermost
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel import landlock, seccomp
 from albert_tools.engine.sandbox.kernel.bpf import (
@@ -97,7 +98,7 @@ class ConfinedFence:
             raise RuntimeError("what it imports starts threads, and a process with threads can't be forked safely")
         self.kind = kind
         self._files = "landlock" in kind
-        self._readable = _outermost(readable) if self._files else []
+        self._readable = outermost(map(os.path.realpath, readable)) if self._files else []
         self._limits = {
             "RLIMIT_AS": address_space() + limits.memory_bytes,
             "RLIMIT_CPU": limits.cpu_seconds,
@@ -170,12 +171,3 @@ def _opened(folders: Iterable[str]) -> Iterator[list[Grant]]:
     finally:
         for handle, _ in grants:
             os.close(handle)
-
-
-def _outermost(folders: Iterable[str]) -> list[str]:
-    """The folders, without those that are inside another one."""
-    outermost: list[str] = []
-    for folder in sorted({os.path.realpath(each) for each in folders}):
-        if not outermost or not folder.startswith(f"{outermost[-1]}/"):
-            outermost.append(folder)
-    return outermost

@@ -248,6 +248,7 @@ def test_a_variable_that_is_not_fixed(entry: Any, is_free: bool) -> None:
         ({"command": "shell"}, "pip list", False),
         ({"command": "shell"}, "PYTHONPATH=. pip list", True),
         ({"command": "shell"}, "PYTHONPATH+=. pip list", True),
+        ({"command": "shell"}, "env 'PYTHON''PATH'+=. pip list", True),
         ({"command": "shell"}, 'env "PYTHON\\\nPATH=." pip list', True),
         ({"command": "shell", "env": "environment"}, "pip list", True),
         ({"argv": "program"}, "pytest", True),
