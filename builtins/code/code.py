@@ -45,7 +45,9 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
         demand_text("args", word)
         if word.startswith("@"):
             # The programs read further arguments from such a file.
-            raise invalid("args", "no word begins with '@'; write ./@x for a name that does")
+            raise invalid(
+                "args", "no word begins with '@', which names a file with further arguments; write ./@x for such a path"
+            )
     if "--" in args and any(word.startswith("-") for word in args[args.index("--") + 1 :]):
         # pytest takes options there, too.
         raise invalid("args", "what follows '--' are files; write ./-x for a name that begins with a dash")

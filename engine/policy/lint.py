@@ -102,8 +102,8 @@ def _section(examined: Examined, names: Collection[str]) -> Iterator[Finding]:
                 f"{examined.name} is a composite, so {', '.join(keys)} has no effect: write it under the tools that it calls",
             )
         yield from kind.lint(examined)
-        for definition in examined.tools if examined.group == "tools" and kind.effects else ():
-            if not kind.effects.intersection(definition.effects):
+        for definition in examined.tools if examined.group == "tools" else ():
+            if not kind.concerns(definition):
                 for key in kind.keys:
                     if key.name in examined.section:
                         yield f"{examined.place}.{key.name}", f"{definition.name} {kind.not_for}"

@@ -3,12 +3,10 @@ MYPY."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.layers import Layer, Resource
-from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, NameRule, RuleKind, same, word
+from albert_tools.engine.policy.rule_kind import ListKey, NameRule, RuleKind, same, word
 
 _OPERATION = word("an operation", "PUSH", "_-")
 
@@ -45,12 +43,6 @@ def judge_operation(layers: tuple[Layer, ...], definition: ToolDefinition, resou
     return _OPERATIONS.question(definition, operation, "shipped.asking_operations")._replace(hint=hint)
 
 
-def _lint(examined: Examined) -> Iterator[Finding]:
-    for definition in examined.tools if examined.group == "tools" else ():
-        if "operation" not in definition.declared.uses.values():
-            for key in (ALLOWED, ASKING, FORBIDDEN):
-                if key.name in examined.section:
-                    yield f"{examined.place}.{key.name}", f"{definition.name} has no operations"
-
-
-OPERATIONS = RuleKind((ALLOWED, ASKING, FORBIDDEN), {"operation": judge_operation}, lint=_lint)
+OPERATIONS = RuleKind(
+    (ALLOWED, ASKING, FORBIDDEN), {"operation": judge_operation}, use="operation", not_for="has no operations"
+)

@@ -119,7 +119,8 @@ class RuleKind(NamedTuple):
         keys: The keys.
         judges: The functions that decide by these keys, by the kind of resource.
         effects: The keys apply only to tools with one of these effects; empty for all tools.
-        not_for: What a tool without these effects doesn't do, in the words of lint: ``touches no files``.
+        use: The keys apply only to tools with an argument of this use; empty for all tools.
+        not_for: What other tools don't do, in the words of lint: ``touches no files``.
         for_composites: Whether the keys apply to the call of a composite itself, and not only to the calls inside it.
         lint: Finds keys that have no effect or an unexpected one.
     """
@@ -130,6 +131,13 @@ class RuleKind(NamedTuple):
     not_for: str = ""
     for_composites: bool = False
     lint: Callable[[Examined], Iterator[Finding]] = _no_findings
+    use: str = ""
+
+    def concerns(self, definition: ToolDefinition) -> bool:
+        """Whether the keys apply to a tool."""
+        if self.effects and self.effects.isdisjoint(definition.effects):
+            return False
+        return not self.use or self.use in definition.declared.uses.values()
 
 
 class NameRule(NamedTuple):
