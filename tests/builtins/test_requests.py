@@ -297,8 +297,8 @@ async def test_ipv6_and_a_second_address(client: Client) -> None:
     with raw(hello, host="::1") as server:
         got, _ = await fetch(client, f"http://[::1]:{server.port}/")
         assert got["body"] == "hello"
-        # Nothing listens at the first address.
-        second = Client(resolving({"two.example": ["127.0.0.1", "::1"]}))
+        # Nothing listens at the first address. At 127.0.0.1, another test can have the same port.
+        second = Client(resolving({"two.example": ["127.8.8.8", "::1"]}))
         got, _ = await fetch(second, f"http://two.example:{server.port}/")
         await second.aclose()
         assert got["body"] == "hello"
