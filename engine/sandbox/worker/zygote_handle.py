@@ -16,6 +16,8 @@ from albert_tools.engine.sandbox.worker.zygote_report import AWAITED, BORN, ENDE
 START_SECONDS = 60.0
 #: Seconds to wait for the zygote's end. Then it is killed.
 _CLOSE_SECONDS = 2.0
+#: Seconds from the end of a run to the end of its worker.
+_RELEASE_SECONDS = 0.001
 #: The most workers that are requested at once.
 _MAX_REQUEST = 32
 
@@ -114,9 +116,8 @@ class ZygoteHandle:
             raise
 
     def release(self, worker: WorkerHandle) -> None:
-        """Kill a worker and request the next one. This happens in the next step of the event loop, after the caller gets its
-        result."""
-        self._loop.call_soon(self._replace, worker)
+        """Kill a worker and request the next one, when the caller has its result: that takes longer than some runs."""
+        self._loop.call_later(_RELEASE_SECONDS, self._replace, worker)
 
     def _replace(self, worker: WorkerHandle) -> None:
         worker.kill()
