@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.projections import Projections
     from albert_tools.engine.authority.rate_limit import RateLimits
     from albert_tools.engine.authority.reviews import Reviews
-    from albert_tools.engine.authority.sessions import Sessions
+    from albert_tools.engine.authority.sessions import Line, Sessions
     from albert_tools.engine.call.entries import Entries, Entry
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
     from albert_tools.engine.call.manifest_fence import Fence
@@ -320,6 +320,8 @@ class Run(Struct, eq=False):
     action: Primitive | None = None
     #: The queue in which the request waits for a worker.
     queued: Queued | None = None
+    #: The session whose request it is, as it was when the request came, or why there is none; None for the owner.
+    line: Line | Failure | None = None
     session: LeasedSession | NoSession = NO_SESSION
     #: The tool of the request.
     target: Target = UNKNOWN

@@ -20,7 +20,7 @@ async def lookup(call: Call, run: Run) -> Call:
             session's lease, whether or not there is such a tool.
     """
     if not call.depth and run.invocation.session is not None:
-        find_session(call, run)
+        find_session(run)
         if run.action is None and run.unsaved is None:
             run.session.demand(str(call.tool), author=lambda: run.lookup.author(call.tool))
     if not call.pinned:

@@ -69,7 +69,7 @@ from albert_tools.engine.pipeline.record import record, refuse, repeated
 from albert_tools.engine.pipeline.repeat import ended_once, repeat
 from albert_tools.engine.pipeline.reviewed import counted, reviewed
 from albert_tools.engine.pipeline.scratch import scratch
-from albert_tools.engine.pipeline.session import session
+from albert_tools.engine.pipeline.session import client_of, line_of_request, session
 from albert_tools.engine.pipeline.validate import validate
 from albert_tools.engine.runs.lifecycle import cancellation, end_of_request, end_run
 from albert_tools.engine.runs.recovery import recover
@@ -212,8 +212,9 @@ class Pipeline:
             # request for a queue executes nothing, and a call that has a slot may make it.
             waits = action is None and stubs is None and queued is None
             await service.ledger.expect(hash((str(invocation.session), str(invocation.tool))))
+            run.line = line_of_request(run)
             async with (
-                self._turns.of(service.client_of(invocation.session, resumed.session) if waits else None),
+                self._turns.of(client_of(run) if waits else None),
                 self._slots if waits else nullcontext(),
             ):
                 output = await self.call(call, run)

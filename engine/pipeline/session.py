@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
-from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.call.context import Call, Run, available
 from albert_tools.engine.model.failure import Failure
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.sessions import Line
 
 #: The name in a lease that allows a session to run sources.
 RUN_SOURCE = "run_source"
@@ -19,7 +24,7 @@ async def session(call: Call, run: Run) -> Call:
     """
     if not call.depth and (run.invocation.session is not None or _known(run) is not None):
         if run.session.id is None:
-            find_session(call, run)
+            find_session(run)
         call = replace(call, deadline=min(call.deadline, run.clock() + run.session.seconds()))
     demand_lease(call, run)
     return call
@@ -41,23 +46,37 @@ def demand_lease(call: Call, run: Run) -> None:
         run.session.demand(call.name, callers, lambda: call.target.author)
 
 
-def find_session(call: Call, run: Run) -> None:
-    """Find the session by the token of the request, or by its id.
+def line_of_request(run: Run) -> Line | Failure | None:
+    """Read the session of the request, by its token or its id. Returns a failure if it is not active, and None for the owner."""
+    token, known, sessions = run.invocation.session, _known(run), run.service.sessions
+    if token is None and known is None:
+        return None
+    if sessions is None:
+        return Failure("permission_denied", "this service has no sessions", rule="session.unknown")
+    try:
+        root = run.service.root
+        return sessions.line_of_run(known, root, run.id) if known is not None else sessions.line_of(token or "", root)
+    except Failure as failure:
+        return failure
+
+
+def client_of(run: Run) -> str | None:
+    """See `ServiceContext.client_of`."""
+    line, sessions = run.line, run.service.sessions
+    return None if line is None or isinstance(line, Failure) or sessions is None else sessions.lineage(line)[-1]
+
+
+def find_session(run: Run) -> None:
+    """Make the calls of the request those of its session.
 
     Raises:
         Failure: `permission_denied`; `budget_exceeded` if nothing more may be stored for the session of a new request.
     """
-    token, service = run.invocation.session, run.service
-    root, sessions = service.root, service.sessions
-    if sessions is None:
-        raise Failure("permission_denied", "this service has no sessions", rule="session.unknown", tool=call.name)
     from albert_tools.engine.authority.leased_session import LeasedSession
 
-    known = _known(run)
-    if known is not None:
-        line = sessions.line_of_run(known, root, run.id)
-    else:
-        line = sessions.line_of(token or "", root)
+    service, line, sessions = run.service, available(run.line), run.service.sessions
+    assert line is not None
+    assert sessions is not None
     run.session = LeasedSession(sessions, line, service.ledger, lambda: service.quota)
     run.journal.charge(run.contents)
     if run.resumed.session is None:
