@@ -19,6 +19,8 @@ from albert_tools.engine.policy.number_rules import ALL
 
 #: The window of all requests of a session.
 SESSION = "session"
+#: The most requests of a session that all processes together answer at the same time. Each process answers at most 16.
+UNCOUNTED = 256
 #: The seconds within which failures of the same request count. An agent in a loop is faster than one that waits for something.
 LOOP_SECONDS = 300.0
 
@@ -50,6 +52,14 @@ class RateLimits:
                     longest, exceeded = wait, (window, most)
         if exceeded is not None:
             raise _exceeded(tool, longest, *exceeded)
+
+    def is_nearly_used(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str]) -> bool:
+        """Whether requests that have begun and are not counted yet could exceed one of `limits`. Arguments as for `demand`.
+
+        Raises:
+            Failure: `io_error`, `damaged`.
+        """
+        return any(self._wait(each, name, most - UNCOUNTED) for name, most in limits for each in sessions or ("",))
 
     def has_room(self, window: str, most: int) -> bool:
         """Whether one more use of a window, of no session, is within the limit now. Raises Failure `io_error`, `damaged`."""
@@ -94,7 +104,7 @@ class RateLimits:
 
     def _wait(self, session: str, window: str, most: int) -> float:
         """Seconds until a window has room; 0 if it has room now."""
-        if not most:
+        if most <= 0:
             return math.inf
         times = self._ledger.uses.times(session, window, most)
         if times is None:

@@ -1,8 +1,8 @@
 """The call begins: it is charged, its approval is used up, and its decision is recorded.
 
 All of this is one transaction. If the call may change something, it is on the disk before the call is executed. A call that changes
-nothing and draws on nothing that other requests share (budgets, rate limits, approvals, a quota that is nearly used up) needs no
-transaction of its own: its decision is pushed (`entries`).
+nothing, and draws on nothing that other requests could use up meanwhile (approvals, budgets, a rate limit or quota that is nearly
+used up), needs no transaction of its own: its decision is pushed (`entries`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ async def begin(call: Call, run: Run) -> None:
             have changed since a person was asked; `governance_unavailable`.
     """
     changes = call.target.changes
-    draws = call.windows or call.approval is not None or run.session.is_limited
-    is_charged = draws or run.session.id is not None
-    at_once = bool(changes or draws or run.repeat or run.service.observer is not None)
+    is_charged = bool(call.windows) or call.approval is not None or run.session.id is not None
+    at_once = bool(changes or run.repeat or run.service.observer is not None) or _draws(call, run)
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
     journal = run.journal
 
@@ -63,6 +62,17 @@ async def begin(call: Call, run: Run) -> None:
                 rule="approval",
                 tool=call.name,
             )
+
+
+def _draws(call: Call, run: Run) -> bool:
+    """Whether the call needs something that other requests could use up before its entry is written."""
+    if call.approval is not None or run.session.is_limited:
+        return True
+    counts = run.service.rate_limits
+    if not call.windows or counts is None:
+        return False
+    # The number of requests at once is limited, but a program can make any number of calls before they are written.
+    return bool(call.depth) or counts.is_nearly_used(call.windows, run.session.lineage())
 
 
 def _charge(call: Call, run: Run) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from albert_tools.engine.model.record_types import FAILING, WINDOW_SECONDS, Entr
 from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.database import Database
 
-_LAST = "SELECT seq FROM uses WHERE session = ? AND bucket = ? ORDER BY seq DESC LIMIT 1"
+_LAST = "SELECT seq, at FROM uses WHERE session = ? AND bucket = ? ORDER BY seq DESC LIMIT 1"
 _INSERT = "INSERT INTO uses(session, bucket, seq, at) VALUES (?, ?, ?, ?)"
 _SET_BACK = "UPDATE uses SET at = ? WHERE at > ?"
 _FIRST = "SELECT seq FROM uses WHERE session = ? AND bucket = ? ORDER BY seq LIMIT 1"
@@ -37,7 +37,8 @@ def counted(execute: Execute, entry: Entry) -> None:
 
 def _count(execute: Execute, session: str, bucket: str, at: float) -> None:
     last = execute(_LAST, (session, bucket)).fetchone()
-    seq = last[0] + 1 if last is not None else 1
+    # The entry of a request that reads is written at its end, after those of requests that began later.
+    seq, at = (last[0] + 1, max(last[1], at)) if last is not None else (1, at)
     execute(_INSERT, (session, bucket, seq, at))
     if not seq % _PRUNED_EACH:
         (first,) = execute(_FIRST, (session, bucket)).fetchone()

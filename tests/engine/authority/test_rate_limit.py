@@ -5,12 +5,15 @@ A call counts for its session and for the sessions above it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from albert_tools.engine.authority.rate_limit import RateLimits
+from albert_tools import ToolService, primitive
+from albert_tools.engine.authority.rate_limit import UNCOUNTED, RateLimits
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import WINDOW_SECONDS
 from albert_tools.store.record.record import Record
@@ -135,6 +138,28 @@ def test_a_clock_set_back_is_corrected_for_later_processes(hour: Hour, back: flo
     hour.now += WINDOW_SECONDS
     told = [hour.call(windows=hour.again()) is None for _ in range(4)]
     assert told == [True, True, True, False]
+
+
+@primitive(effects=["read"])
+async def look() -> int:
+    """Read nothing."""
+    await asyncio.sleep(0.001)
+    return 1
+
+
+async def test_requests_at_once_do_not_exceed_a_limit(tmp_path: Path) -> None:
+    """Far from a limit, a request that reads is counted when it has ended; near it, before it begins."""
+    (tmp_path / "work" / ".albert").mkdir(parents=True)
+    most = UNCOUNTED + 20
+    options: dict[str, Any] = {"workspace": tmp_path / "work", "governance": {"loops": {"requests_per_hour": most}}}
+    async with (
+        ToolService.open(home=tmp_path / "home", primitives=[look], **options) as one,
+        ToolService.open(home=tmp_path / "home", primitives=[look], **options) as other,
+    ):
+        token = one.open_session("an agent")[1]
+        results = await asyncio.gather(*(each.invoke("look", session=token) for each in [one, other] * most))
+        counted = one.list_sessions()[0].used["calls"]
+    assert [sum(each.ok for each in results), counted] == [most, most]
 
 
 def test_old_calls_are_deleted(hour: Hour) -> None:

@@ -255,9 +255,11 @@ def test_what_a_program_has_read_is_written_with_its_mark(agent: Agent) -> None:
     agent.bench.define(READS_AND_SENDS)
     agent.call("t")
     entries = agent.bench.service.within(lambda s: [*s.ledger.entries()])
-    written = [(e.kind, e.data.get("saw"), bool(e.data.get("steps"))) for e in entries]
-    assert [(kind, has_steps) for kind, saw, has_steps in written if saw] == [("call", True)]
-    assert [kind for kind, _, has_steps in written if has_steps][:2] == ["run", "call"]
+    written = [
+        (e.kind, e.data.get("tool"), "saw" in e.data, "steps" in e.data) for e in entries if e.kind in ("run", "call")
+    ]
+    # The step is written with the first entry of the transaction, and the mark with the last.
+    assert written[:3] == [("run", "t", False, True), ("call", "t", False, False), ("call", "read_file", True, False)]
 
 
 @pytest.mark.parametrize(

@@ -139,19 +139,24 @@ async def test_a_read_in_a_program_is_not_synced(writes: Writes) -> None:
     assert order == [*BEGUN, *read, "journal state", "append call", "append call", "append run", "close journal"]
 
 
-@pytest.mark.parametrize("budget", [None, Budget(calls=9)])
-async def test_a_read_in_a_session_is_written_before_it_only_if_it_draws_on_a_budget(
-    writes: Writes, budget: Budget | None
+@pytest.mark.parametrize("limited", ["", "requests", "budget"])
+async def test_what_a_session_reads_is_written_before_it_only_if_it_draws_on_a_limit(
+    writes: Writes, limited: str
 ) -> None:
-    async with writes.opened() as service:
+    rules = {"loops": {"requests_per_hour": 200}} if limited == "requests" else {}
+    async with writes.opened(rules) as service:
         await service.define(PROGRAM.replace("CALLS", "tools.count()"))
-        within = service.open_session("a test", budget=budget)[1]
+        within = service.open_session("a test", budget=Budget(calls=9) if limited == "budget" else None)[1]
         token = service.open_session("a test", within=within)[1]
         _, order = await writes.of(service.invoke("program", {"name": "a"}, session=token))
     read = ["effect of count", "journal end", "journal state"]
-    reads = ["append call", *read, "append result"] if budget else [*read, "append call"]
-    # How often a session may make requests is a limit, too.
-    assert order == [*BEGUN, "append call", *reads, "append result", "append run", "close journal"]
+    calls = {
+        "": [*read, "append call", "append call"],
+        # The program is a request, and its call is none.
+        "requests": ["append call", *read, "append call", "append result"],
+        "budget": ["append call", "append call", *read, "append result", "append result"],
+    }
+    assert order == [*BEGUN, *calls[limited], "append run", "close journal"]
 
 
 async def test_a_program_that_takes_long_is_written_before_its_end(

@@ -242,7 +242,9 @@ async def test_calls_of_one_run_share_a_transaction(url: str, tmp_path: Path) ->
     assert verify(url).problems == ()
 
 
-async def test_a_decision_takes_two_messages_which_calls_share(url: str, messages: list[str], tmp_path: Path) -> None:
+async def test_a_transaction_takes_two_messages_which_calls_share(
+    url: str, messages: list[str], tmp_path: Path
+) -> None:
     (tmp_path / ".albert").mkdir()
     async with ToolService.open(home=url, workspace=tmp_path, primitives=[look, change], governance={}) as service:
         tokens = [service.open_session(f"c{i}")[1] for i in range(TASKS)]
@@ -257,10 +259,10 @@ async def test_a_decision_takes_two_messages_which_calls_share(url: str, message
             # What a call reads is known after the first. Now and then, one also waits for a thread, and reads in two parts.
             return min(counts[2:])
 
-        # One to read for the stages, two for the decision, two for the result; and one to sync.
-        assert await sent("look", tokens[:1]) == 5
+        # One to read for the stages, two to write: a change is written before it and after it, and synced.
+        assert await sent("look", tokens[:1]) == 3
         assert await sent("change", tokens[:1]) == 6
-        assert await sent("look", tokens) == 5
+        assert await sent("look", tokens) == 3
         assert await sent("change", tokens) == 6
         # Each call of a session reads what those before have used.
-        assert await sent("look", tokens[:1] * TASKS) == 5 + TASKS - 1
+        assert await sent("look", tokens[:1] * TASKS) == 3 + TASKS - 1
