@@ -134,7 +134,7 @@ class Describer(Struct, eq=False):
         Raises:
             Failure: `unknown_tool` with the nearest name, `damaged`; `permission_denied` in a session.
         """
-        self.access.demand_covered(session, name)
+        self.access.demand_covered(session, name, None if version is None else self._author(name, version))
         primitive = self.lookup.registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
             return self._judged(
@@ -150,6 +150,9 @@ class Describer(Struct, eq=False):
             tool_version = self.lookup.look_up(name, version).version
             assert tool_version is not None
             versions, total = self.lookup.store.history(name, MAX_VERSIONS)
+            # A name can have versions of others from before it was removed.
+            shown = [each for each in versions if self.access.covers(session, name, each.author)]
+            definers = self.context.reviews.definers(name) if self.context.reviews is not None else {}
             description = Description(
                 tool_version.definition,
                 tool_version.source,
@@ -157,14 +160,20 @@ class Describer(Struct, eq=False):
                 tool_version.created,
                 self.lookup.outdated(tool_version),
                 newest=self.lookup.newest(tool_version.calls),
-                versions=tuple(versions),
-                users=self.context.reviews.definers(name) if self.context.reviews is not None else {},
-                total=total,
+                versions=tuple(shown),
+                users={each.version: definers[each.version] for each in shown if each.version in definers},
+                total=total if len(shown) == len(versions) else len(shown),
                 review=self.context.reviews.of(tool_version) if self.context.reviews is not None else None,
             )
             return self._judged(description)
 
         return await asyncio.to_thread(load)
+
+    def _author(self, name: str, version: str) -> str:
+        """The session that has defined a version; empty if there is no such version."""
+        with suppress(Failure):
+            return self.lookup.look_up(name, version).author
+        return ""
 
     def standing(self, definition: ToolDefinition, gated: bool = False, mode: Mode | None = None) -> dict[str, Json]:
         """The decision of the rules on every call of a tool. The arguments of a call can make it stricter.

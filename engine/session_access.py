@@ -49,29 +49,38 @@ class SessionAccess(Struct, eq=False):
             # The agent may also have named the object by a value of another type.
             return False
 
-    def covers(self, token: str | None, tool: str) -> bool:
+    def covers(self, token: str | None, tool: str, author: str | None = None) -> bool:
         """Whether the lease of a session, and the leases of its ancestors, cover a tool. The owner may call every tool.
+
+        Args:
+            token: The session's token; None for the owner.
+            tool: The tool's name.
+            author: The session that has defined the version in question; by default that of the newest version.
 
         Raises:
             Failure: `permission_denied`: the session does not exist, or has ended.
         """
         try:
-            self.demand_covered(token, tool)
+            self.demand_covered(token, tool, author)
         except Failure as failure:
             if failure.rule == "lease.tools":
                 return False
             raise
         return True
 
-    def demand_covered(self, token: str | None, tool: str) -> None:
+    def demand_covered(self, token: str | None, tool: str, author: str | None = None) -> None:
         """Require that a session's lease covers a tool. Outside of its lease, a session can't find out whether a tool exists.
+
+        The arguments are those of `covers`.
 
         Raises:
             Failure: `permission_denied`: the lease does not cover the name; the session does not exist, or has ended.
         """
         if token is not None:
             sessions = recorded(self.context.sessions, "sessions")
-            sessions.demand(self.line(token), tool, author=lambda: self.lookup.author(tool))
+            sessions.demand(
+                self.line(token), tool, author=lambda: self.lookup.author(tool) if author is None else author
+            )
 
     def contents(self, token: str | None) -> ContentStore | None:
         """The content store as a session has it, see `SessionContents`; the whole store for the owner, None if there is none.

@@ -248,6 +248,23 @@ def test_a_session_can_not_find_out_which_tools_exist_outside_of_its_lease(make_
     assert service.invoke("look", {"att": 1}, session=token).error.code == "invalid_arguments"
 
 
+def test_of_a_free_name_a_session_sees_only_its_own_versions(make_bench: Any) -> None:
+    bench = make_bench()
+    service = bench.service
+    service.define(one("return 4711", "pay"))
+    before = service.describe("pay").definition.version
+    service.remove("pay")
+    _, token = opened(bench, tools=["define_tool"])
+    mine = service.define(one("return 1", "pay"), session=token).version
+    seen = service.describe("pay", session=token)
+    assert ([each.version for each in seen.versions], seen.total) == ([mine], 1)
+    assert service.describe("pay", mine, session=token).source == seen.source
+    for version in (before, before[:8], "0"):
+        assert refused(lambda version=version: service.describe("pay", version, session=token)).rule == "lease.tools"
+    assert service.describe("pay").total == 2
+    assert service.describe("pay", session=opened(bench, tools=["pay"])[1]).total == 2
+
+
 def test_rules_for_a_tool_do_not_apply_to_a_source_that_chooses_its_name(make_bench: Any) -> None:
     """A session could otherwise find out which names the rules list."""
     service = make_bench(governance={"deny": ["hidden"]}).service
