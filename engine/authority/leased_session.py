@@ -113,11 +113,11 @@ class LeasedSession:
     def grant(self, run: str, expires: float | None) -> str | None:
         """The id of the session in which a suspended run will be resumed.
 
-        `expires` is when the question expires; None if the run doesn't wait for an answer. Then the run keeps its present grant.
+        `expires` is when the question expires; None if the run doesn't wait for an answer. A run keeps a grant that lasts as long.
 
         Raises:
             Failure: `io_error`.
         """
-        if expires is None:
+        if expires is None or (self._session.grant and expires <= self._session.lease.expires):
             return self.id if self._session.grant else None
         return self._sessions.grant(self._session, run, expires).id

@@ -131,6 +131,29 @@ def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> bool
     return bool(saw)
 
 
+def waits(call: Call, run: Run) -> Failure | None:
+    """Charge a request that waits for an answer or for a worker: its time, and the request, which is not counted again when it is
+    resumed. Returns the failure if the session may make no more requests; nothing is charged then.
+
+    A call that waits for an answer already has an entry, its question.
+    """
+    session, counts = run.session, run.service.rate_limits
+    if session.id is None:
+        return None
+    windows = [window for window in call.windows if window[0] == SESSION] if counts is not None else []
+    try:
+        with run.service.ledger.transaction():
+            data = _time_used(call, run)
+            if counts is not None and windows:
+                counts.demand(windows, session.lineage(), call.name)
+                data |= counts.use(windows, session.lineage())
+            run.service.ledger.append("use", data)
+    except Failure as failure:
+        # If the ledger can't be written, the next call is denied.
+        return failure if failure.code == "rate_limited" else None
+    return None
+
+
 def repeated(call: Call, run: Run, result: ToolResult) -> None:
     """Push ``repeated``: the request got the result of an earlier run, `of`. Nothing was executed or charged."""
     data: dict[str, Json] = {
@@ -167,8 +190,7 @@ def changed(run: Run, state: str, **more: Json) -> None:
 
 
 def queued(run: Run, queued: Queued) -> None:
-    """Push ``queued``: the run waits for a worker. In a session it counts as a request now, and not again when it is executed."""
-    counts = run.service.rate_limits if run.session.id else None
+    """Push ``queued``: the run waits for a worker."""
     data: dict[str, Json] = {
         "run": run.id,
         "tool": run.target.definition.name,
@@ -176,7 +198,6 @@ def queued(run: Run, queued: Queued) -> None:
         "queue": queued.queue,
         "priority": queued.priority,
         "workspace": queued.workspace(run.service.root),
-        **(counts.use(((SESSION, 0),), run.session.lineage()) if counts is not None else {}),
     }
     run.entries.push("queued", data)
 

@@ -40,8 +40,8 @@ def _demand_progress(call: Call, run: Run) -> tuple[tuple[str, int], ...]:
             )
         except Failure as failure:
             raise failure if failure.denied else not_recorded(failure) from None
-    # A queued run was counted when it was queued.
-    return ((SESSION, loops.requests_per_hour),) if run.session.id and not run.resumed.queue else ()
+    # A request that waited was counted then.
+    return ((SESSION, loops.requests_per_hour),) if run.session.id and not run.resumed.id else ()
 
 
 def demand_allowance(call: Call, run: Run) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import suppress
 
 from albert_tools.engine.call import ledger
-from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.call.context import UNJUDGED, Call, Repeated, Run
 from albert_tools.engine.call.target import UNKNOWN
 from albert_tools.engine.model.definition import Json
@@ -46,6 +45,8 @@ async def record(
 
 def refuse(call: Call, run: Run, failure: Failure, seconds: float) -> Failure:
     """Record a call that is not executed. Returns the failure for its caller."""
+    if failure.code == "suspended" and not call.depth:
+        failure = ledger.waits(call, run) or failure
     notice = observers.started(call, run, failure)
     if not call.depth:
         run.decision = _decision(call, failure)
@@ -54,9 +55,6 @@ def refuse(call: Call, run: Run, failure: Failure, seconds: float) -> Failure:
         _end_step(call, run, answer)
     if failure.code != "suspended":
         ledger.denied(call, run, failure)
-    elif not call.depth:
-        # A call that waits for an answer already has an entry, its question. Only the time of the request is left to charge.
-        run.session.spend(wall_seconds=seconds_used(run))
     observers.ended(call, run, notice, failure, seconds, blocked=True)
     return answer
 

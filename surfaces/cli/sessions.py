@@ -153,7 +153,7 @@ def _may(session: Session) -> str:
 async def _list(options: argparse.Namespace, console: Console) -> int:
     async with open_service(options) as service:
         sessions = service.list_sessions(session=token())
-    shown = [s for s in sessions if options.all or not s.ended]
+    shown = [s for s in sessions if options.all or not (s.ended or s.grant)]
     if console.json:
         console.document({"ok": True, "sessions": [s.as_dict() for s in shown]})
         return 0
@@ -161,7 +161,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
     for one in shown:
         _line(one, now, console)
     if not shown:
-        past = f"; {len(sessions):,} have ended (--all lists them)" if sessions else "; `albert session new` opens one"
+        past = f"; --all lists {len(sessions):,} others" if sessions else "; `albert session new` opens one"
         console.note(f"there are no open sessions{past}")
     return 0
 

@@ -147,7 +147,7 @@ def test_the_end_of_a_session(albert: Albert) -> None:
     assert re.fullmatch(rf"revoked {session} of .*, and 1 within it\n", revoked.out)
     for gone in (token, below["token"]):
         assert "has been revoked" in albert("run", "current_time", "--session", gone).err
-    assert albert("session").err == "there are no open sessions; 2 have ended (--all lists them)\n"
+    assert albert("session").err == "there are no open sessions; --all lists 2 others\n"
     assert albert("session", "list", "--all").out.count(", ended") == 2
 
 

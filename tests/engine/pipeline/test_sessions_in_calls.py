@@ -326,6 +326,38 @@ def test_the_calls_of_a_queued_run_are_charged(make: Any) -> None:
     assert used(bench, session)["wall_seconds"] > 0
 
 
+def test_a_request_that_waits_counts_once(make: Any) -> None:
+    bench = make({**ASKS, "loops": {"requests_per_hour": 3}})
+    service, (_, token) = bench.service, opened(bench)
+    asked = [service.invoke("write_file", {"path": "a", "content": "x"}, session=token) for _ in range(4)]
+    assert [each.error.code for each in asked] == ["suspended"] * 3 + ["rate_limited"]
+    service.within(lambda s: s.approvals.answer(asked[0].error.details["approval"], "once", "ann"))
+    assert service.resume(asked[0].run_id).ok
+
+
+def test_a_run_that_waits_on_keeps_its_session(make: Any) -> None:
+    bench = make(ASKS)
+    token = opened(bench)[1]
+    waiting = bench.service.invoke("write_file", {"path": "a", "content": "x"}, session=token)
+    sessions = len(bench.service.within(lambda s: s.list_sessions()))
+    assert [bench.service.resume(waiting.run_id).error.code for _ in range(3)] == ["suspended"] * 3
+    assert len(bench.service.within(lambda s: s.list_sessions())) == sessions
+
+
+async def test_requests_for_a_queue_at_the_same_time_keep_to_the_limit(make: Any) -> None:
+    bench = make({"loops": {"requests_per_hour": 5}})
+    bench.define("return 1")
+    token = opened(bench)[1]
+
+    async def queue(service: Any) -> Any:
+        requests = (service.enqueue("t", session=token) for _ in range(20))
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    ids = await bench.service.arun(queue)
+    assert sorted(getattr(each, "rule", "queued") for each in ids) == ["loops.requests_per_hour"] * 15 + ["queued"] * 5
+    assert len(bench.service.within(lambda s: s.runs.list(100))) == 5
+
+
 def test_a_suspended_run_can_continue_after_the_lease(make: Any) -> None:
     bench = make(ASKS)
     bench.define('return [tools.write_file(path=str(n), content="x")["path"] for n in range(2)]')
