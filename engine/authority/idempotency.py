@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
+from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import DedupeKey
 
@@ -27,8 +28,10 @@ class DedupeKeys:
         self._ledger = ledger
         self._clock = clock
 
-    def begin(self, key: str, digest: str, run: str) -> DedupeKey | None:
+    def begin(self, key: str, digest: str, run: str, session: str | None = None) -> DedupeKey | None:
         """Claim a key for a call. Returns None if the caller shall make the call; otherwise, the state of the key, which is taken.
+
+        `session` is the id of the session that is charged for the entry.
 
         Raises:
             Failure: `io_error`, `damaged`.
@@ -40,16 +43,19 @@ class DedupeKeys:
             if known is None:
                 # The owner is asked for inside: with a lost connection, it changes.
                 data = {"key": key, "digest": digest, "run": run, "owner": self._ledger.owner, "state": "begun"}
-                self._ledger.append("repeat", {**data, "seq": self._ledger.repeats.last() + 1})
+                self._append(session, {**data, "seq": self._ledger.repeats.last() + 1})
             return known
 
     def find(self, key: str) -> DedupeKey | None:
         """The present state of a key; None if it is unknown. Raises as `begin`."""
         return self._ledger.repeats.get(key)
 
-    def finish(self, key: str, run: str, state: Literal["kept", "dropped"]) -> None:
+    def finish(self, key: str, run: str, state: Literal["kept", "dropped"], session: str | None = None) -> None:
         """Record how the call ended. ``kept``: its run contains the result. ``dropped``: the key is free again."""
-        self._ledger.append("repeat", {"key": key, "run": run, "state": state})
+        self._append(session, {"key": key, "run": run, "state": state})
+
+    def _append(self, session: str | None, data: dict[str, Json]) -> None:
+        self._ledger.append("repeat", data if session is None else {**data, "session": session})
 
 
 def key_of(session: str | None, key: str) -> str:

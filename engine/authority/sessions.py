@@ -422,6 +422,8 @@ class Sessions:
         Raises as `complete`.
         """
         session_id, ledger = self.complete(session), self._ledger
+        if self.line(session_id)[0].ended:
+            return self.line(session_id)[0]  # Its questions are closed.
         with ledger.transaction():
             n = ledger.append("session_ended", {"session": session_id})
             for row in ledger.approvals.all(("open",)):

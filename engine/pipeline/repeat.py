@@ -45,7 +45,7 @@ async def repeat(call: Call, run: Run) -> Call:
     first = None
     while True:
         # Who waits only reads the key, until it is free again.
-        first = (keys.find(key_id) if first else None) or keys.begin(key_id, call_digest, run.id)
+        first = (keys.find(key_id) if first else None) or keys.begin(key_id, call_digest, run.id, run.session.id)
         if first is None:
             run.repeat = f"{key_id}:{call_digest}"
             return call
@@ -75,7 +75,7 @@ async def _wait_for(first: DedupeKey, key_id: str, call: Call, run: Run, keys: D
         result = result_of(last, service.contents, first.run, definition)
         if first.state == "begun" and _is_denial(result.error) and not may_have_changed(first_run.entries):
             # A denied call drops its key. Its process died before that, or is about to do it.
-            keys.finish(key_id, first.run, "dropped")
+            keys.finish(key_id, first.run, "dropped", run.session.id)
             return
         raise Repeated(result)
     if first_run is None and not await asyncio.to_thread(service.ledger.alive, first.owner):
@@ -103,7 +103,7 @@ def _resume_key(repeat: str, run: Run, keys: DedupeKeys, name: str) -> None:
         Failure: `dedupe_conflict`.
     """
     key_id, _, call_digest = repeat.partition(":")
-    first = keys.begin(key_id, call_digest, run.id)
+    first = keys.begin(key_id, call_digest, run.id, run.session.id)
     if first is not None and first.run != run.id:
         raise Failure(
             "dedupe_conflict",
@@ -127,7 +127,7 @@ def ended_once(run: Run, error: Failure | None) -> None:
     # A request without a journal was refused. A program may have changed something before one of its calls was denied.
     dropped = run.journal.id is None or (_is_denial(error) and not run.journal.may_have_changed())
     with suppress(Failure):
-        keys.finish(run.repeat.partition(":")[0], run.id, "dropped" if dropped else "kept")
+        keys.finish(run.repeat.partition(":")[0], run.id, "dropped" if dropped else "kept", run.session.id)
 
 
 def _run(run: Run, first: DedupeKey) -> LoadedRun | None:
