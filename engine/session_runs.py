@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -46,7 +46,7 @@ class SessionRuns(Struct, eq=False):
         if session is None:
             return await asyncio.to_thread(self.runs.list, limit)
         mine, sessions = self.access.session(session).id, self._sessions
-        runs = await asyncio.to_thread(self.runs.list, limit, lambda of: sessions.is_within(of or "", mine))
+        runs = await asyncio.to_thread(self.runs.list, limit, cache(lambda of: sessions.is_within(of, mine)))
         return [run.outside() for run in runs]
 
     async def show_run(self, run: str, *, session: str | None = None) -> RunView:

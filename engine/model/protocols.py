@@ -425,8 +425,8 @@ class RunStore(Protocol):
     def load(self, run_id: str) -> LoadedRun:
         """Read a journal by its id or a unique prefix of the id, even while another process has it open. Raises as `open`."""
 
-    def list(self, limit: int) -> builtins.list[RunSummary]:
-        """At most `limit` runs, newest first. Raises Failure `io_error`."""
+    def list(self, limit: int, of: Callable[[str], bool] = ...) -> builtins.list[RunSummary]:
+        """At most `limit` runs, newest first, of the sessions whose id `of` accepts; "" is the owner. Raises Failure `io_error`."""
 
     def cancel(self, run_id: str) -> None:
         """Request that the process that executes the run stops it. This can't be undone. Raises Failure `not_found`, `io_error`."""

@@ -125,10 +125,12 @@ class Schedule(NamedTuple):
 
 
 class RunSummary(NamedTuple):
-    """A run in a list. Its `state` is that of its last entry ``run``; if its process has died, it is still ``begun``."""
+    """A run in a list. Its `state` is that of its last entry ``run``; if its process has died, it is still ``begun``. `session` is
+    the id of the session that began it, or empty."""
 
     id: str
     state: str
+    session: str
 
 
 class LoadedRun(NamedTuple):

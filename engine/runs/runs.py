@@ -35,7 +35,7 @@ from albert_tools.engine.runs.lifecycle import JOURNAL_VERSION, cancellation, ma
 
 #: The state of a run that a process has open, and the state of a run whose process died before the run ended.
 RUNNING, INTERRUPTED = "running", "interrupted"
-#: The newest runs that are read to list those of one session.
+#: The newest runs that are read to list those of one version.
 MAX_SEARCHED = 1000
 
 
@@ -152,25 +152,21 @@ class RunManager:
             raise Failure("not_found", "this service records no runs")
         return store
 
-    def list(self, limit: int = 50, of: Callable[[str | None], bool] | None = None) -> builtins.list[RunView]:
+    def list(self, limit: int = 50, of: Callable[[str], bool] = lambda _: True) -> builtins.list[RunView]:
         """The newest runs, at most `limit`. A damaged run is listed with its `problem`.
 
-        `of` restricts them by the id of their session. Then at most the newest `MAX_SEARCHED` runs are read.
+        `of` restricts them by the id of their session, which is empty for the owner's runs.
 
         Raises:
             Failure: `not_found` if this service records no runs; `io_error`.
         """
         runs: builtins.list[RunView] = []
-        for summary in self._store.list(limit if of is None else MAX_SEARCHED):
+        for summary in self._store.list(limit, of):
             try:
-                seen = view(self._load(summary.id))
-                if of is None or of(seen.session):
-                    runs.append(seen)
+                runs.append(view(self._load(summary.id)))
             except Failure as failure:
-                if failure.code != "not_found" and of is None:
+                if failure.code != "not_found":
                     runs.append(RunView(summary.id, "", "", "damaged", "", None, {}, problem=failure.message))
-            if len(runs) >= limit:
-                break
         return runs
 
     def show(self, run: str, *, with_result: bool = False) -> RunView:

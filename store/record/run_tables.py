@@ -41,8 +41,9 @@ def changed(execute: Execute, entry: Entry) -> None:
     """Apply ``run``."""
     run, state = entry.data["run"], entry.data["state"]
     if state == "begun":
-        row = (run, entry.n, entry.at, entry.at, entry.data["owner"], state, 0, 0, "")
-        execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        owner, session = entry.data["owner"], entry.data.get("session", "")
+        row = (run, entry.n, entry.at, entry.at, owner, state, 0, 0, "", session)
+        execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     else:
         execute("UPDATE runs SET state=?, owner='', changed=? WHERE id=?", (state, entry.at, run))
         if "queue" in entry.data:

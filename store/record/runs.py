@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,7 +29,10 @@ _PREFIX = re.compile(r"[0-9a-f]{1,16}\Z")
 _OVER = "('done', 'failed', 'cancelled')"
 #: How many runs are deleted in one transaction.
 _BATCH = 20
+#: How many runs are read at once to list them.
+_LISTED = 1000
 
+_OLDER = "SELECT id, state, session, began FROM runs WHERE began < ? ORDER BY began DESC LIMIT ?"
 _LINKED = (
     "SELECT entry.n, entry.at, entry.kind, entry.data, entry.hash, before.hash FROM entries entry "
     "LEFT JOIN entries before ON before.n = entry.n - 1 WHERE entry.run = ? AND entry.run <> '' ORDER BY entry.n"
@@ -81,10 +84,16 @@ class Runs:
         held, cancelled = self._held(run_id, stored_run.owner), bool(stored_run.cancelled)
         return LoadedRun(run_id, stored_run.created, stored_run.header, stored_run.entries, held, cancelled)
 
-    def list(self, limit: int) -> builtins.list[RunSummary]:
+    def list(self, limit: int, of: Callable[[str], bool] = lambda _: True) -> builtins.list[RunSummary]:
         """See `RunStore.list`."""
-        rows = self._database.rows("SELECT id, state FROM runs ORDER BY began DESC LIMIT ?", (max(0, limit),))
-        return [RunSummary(*row) for row in rows]
+        runs: builtins.list[RunSummary] = []
+        began = 2**62
+        while rows := self._database.rows(_OLDER, (began, _LISTED)):
+            runs += (RunSummary(run, state, session) for run, state, session, _ in rows if of(session))
+            if len(runs) >= limit:
+                break
+            began = rows[-1][-1]
+        return runs[: max(0, limit)]
 
     def cancel(self, run_id: str) -> None:
         """See `RunStore.cancel`."""

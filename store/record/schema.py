@@ -10,7 +10,7 @@ The statements are SQLite's. `postgres_tables` writes PostgreSQL's types.
 import re
 
 #: A database with another version is refused.
-VERSION = 6
+VERSION = 7
 
 #: Runs that workers execute, and what begins them.
 QUEUES = """
@@ -53,7 +53,7 @@ CREATE TABLE repeats(
 
 CREATE TABLE runs(
   id TEXT PRIMARY KEY, began INTEGER NOT NULL, created TEXT NOT NULL, changed TEXT NOT NULL, owner TEXT NOT NULL,
-  state TEXT NOT NULL, cancelled INTEGER NOT NULL, seq INTEGER NOT NULL, hash TEXT NOT NULL);
+  state TEXT NOT NULL, cancelled INTEGER NOT NULL, seq INTEGER NOT NULL, hash TEXT NOT NULL, session TEXT NOT NULL);
 CREATE INDEX runs_by_age ON runs(began);
 CREATE TABLE steps(
   run TEXT NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(run, seq));

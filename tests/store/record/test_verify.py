@@ -16,7 +16,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record.entry import chained, text_of
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
-from albert_tools.store.record.schema import STATE_TABLES
+from albert_tools.store.record.schema import STATE_TABLES, VERSION
 from albert_tools.store.record.sqlite import FILE, GATE
 from albert_tools.store.record.verify import make_anchor, verify
 from tests.helpers.begun_runs import begun
@@ -217,7 +217,10 @@ def test_every_changed_value_of_every_table_is_found(folder: Path, lived: Path) 
             "ALTER TABLE usage ADD COLUMN more TEXT",
             "the table usage does not belong to the record, or was changed",
         ),
-        ("PRAGMA user_version = 7", "the file has format 7, and this version of Albert Tools reads 6"),
+        (
+            f"PRAGMA user_version = {VERSION + 1}",
+            f"the file has format {VERSION + 1}, and this version of Albert Tools reads {VERSION}",
+        ),
     ],
 )
 def test_another_schema_is_found(six: Path, tamper: Tamper, statement: str, problem: str) -> None:
