@@ -15,16 +15,16 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.service import ToolService
 
-#: Calls whose runs are remembered. `albert runs resume` resumes a forgotten one.
-MAX_SUSPENDED = 1000
+#: The most calls of a client whose runs are remembered, and the most clients. `albert runs resume` resumes a forgotten run.
+MAX_SUSPENDED, MAX_CLIENTS = 200, 1000
 
 
 class SuspendedCalls:
     """The calls of the agents of one surface."""
 
     def __init__(self) -> None:
-        #: The run that waits, for each suspended call.
-        self._runs: OrderedDict[str, str] = OrderedDict()
+        #: For each client (see `ServiceContext.client_of`) the run that waits, for each suspended call.
+        self._runs: OrderedDict[str, OrderedDict[str, str]] = OrderedDict()
 
     async def invoke(
         self,
@@ -44,7 +44,7 @@ class SuspendedCalls:
         waits names the command that answers its question.
         """
         key = _key(session, name, version, arguments)
-        remembered = self._runs.pop(key, None)
+        remembered = self._take(service, session, key) if self._runs else None
         run = run or remembered
         if run is None:
             result = await service.invoke(name, arguments, version=version, session=session, log=log, **options)
@@ -57,10 +57,21 @@ class SuspendedCalls:
         if error is None or error.code != "suspended":
             return result
         if key and "run" in error.details:
-            self._runs[key] = error.details["run"]
-            while len(self._runs) > MAX_SUSPENDED:
-                self._runs.popitem(last=False)
+            self._remember(service.client_of(session) or session, key, error.details["run"])
         return replace(result, error=waiting(error))
+
+    def _take(self, service: ToolService, session: str, key: str) -> str | None:
+        client = service.client_of(session) or session
+        runs = self._runs.get(client)
+        return None if runs is None else runs.pop(key, None)
+
+    def _remember(self, client: str, key: str, run: str) -> None:
+        runs = self._runs.setdefault(client, OrderedDict())
+        runs[key] = run
+        self._runs.move_to_end(client)
+        for each, most in ((runs, MAX_SUSPENDED), (self._runs, MAX_CLIENTS)):
+            while len(each) > most:
+                each.popitem(last=False)
 
 
 def waiting(failure: Failure) -> Failure:

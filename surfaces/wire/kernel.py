@@ -16,6 +16,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
+from albert_tools.engine.agent.suspended_calls import SuspendedCalls
 from albert_tools.engine.call.session_contents import offering
 from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.failure import Failure
@@ -64,6 +65,7 @@ class Kernel:
         #: Only the owner can enter the folder of the Unix socket, so others can't take its places.
         self._strangers = {True: anteroom(2), False: anteroom(2)}
         self._malformed = MalformedRequests(service.ledger)
+        self._suspended = SuspendedCalls()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The methods for a server. All are streams of raw bytes here."""
@@ -170,15 +172,13 @@ class Kernel:
         if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
             return _no_dedupe_key(request.request_id, tool, call.tool)
         with offering(call.arguments.get("handle", ""), call.content):
-            result = await self._service.invoke(
-                call.tool,
-                call.arguments,
-                session=token,
-                request_id=request.request_id,
-                dedupe_key=request.dedupe_key or None,
-                trace=marks["trace"],
-                turn=marks["turn"],
-            )
+            named: dict[str, Any] = {"version": None, "session": token, "request_id": request.request_id, **marks}
+            if request.dedupe_key:
+                # The key belongs to the first request, whose run is resumed by its id.
+                made = self._service.invoke(call.tool, call.arguments, dedupe_key=request.dedupe_key, **named)
+            else:
+                made = self._suspended.invoke(self._service, call.tool, call.arguments, **named)
+            result = await made
         if call.content is not None and result.error is not None and result.error.code == "suspended":
             # The run continues later, without this request.
             await asyncio.to_thread(contents.put, call.content)

@@ -18,6 +18,9 @@ class Service:
     def __init__(self) -> None:
         self.runs: list[str] = []
 
+    def client_of(self, session: str) -> str:
+        return session[:1]  # The sessions `s` and `s2` belong to one client.
+
     async def invoke(self, name: str, arguments: Any, **options: Any) -> ToolResult:
         self.runs.append(f"r{len(self.runs)}")
         details = {"run": self.runs[-1], "approval": "a"}
@@ -67,10 +70,12 @@ async def test_a_run_that_went_on_without_its_call_is_named() -> None:
     assert error.message == "the run r0 of this call went on without it: it has ended"
 
 
-async def test_the_oldest_run_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_run_of_a_client_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suspended_calls, "MAX_SUSPENDED", 2)
     calls, service = SuspendedCalls(), Service()
     for n in range(3):
         await call(calls, service, {"n": n})
-    assert (await call(calls, service, {"n": 1})).output == "r1"
-    assert not (await call(calls, service, {"n": 0})).ok
+    await call(calls, service, {"n": 3}, session="s2")
+    await call(calls, service, {"n": 4}, session="x")
+    assert (await call(calls, service, {"n": 2})).output == "r2"
+    assert not (await call(calls, service, {"n": 1})).ok

@@ -116,6 +116,27 @@ def test_a_write_that_waits_for_a_person(serve: Callable[..., Served], albert: A
     assert served.ask(dedupe_key="k", file_write=write).HasField("success")
 
 
+def test_a_tool_goes_on_where_it_waited(serve: Callable[..., Served], albert: Albert) -> None:
+    config = albert.home / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").write_text(
+        "allow: [move_file]\ntools: {write_file: {requires_approval_in_modes: [NORMAL]}}"
+    )
+    (albert.project / "unpaid").write_text("1")
+    (albert.project / "pay.tool").write_text(
+        'def pay() -> int:\n    """Pay."""\n    tools.move_file(source="unpaid", target="paid")\n'
+        '    tools.write_file(path="a", content="")\n    return 1\n'
+    )
+    assert albert("define", "pay.tool").code == 0
+    served = serve()
+    pay = pb.ToolCall(name="pay")
+    assert served.ask(tool_call=pay).error.error_code == "suspended"
+    (question,) = albert("approvals", "list", "--json").document()["approvals"]
+    assert albert("approvals", "answer", question["approval"], "once", "--yes").code == 0
+    assert served.ask(tool_call=pay).HasField("success")
+    assert (albert.project / "paid").read_text() == "1"
+
+
 @pytest.mark.slow
 def test_a_flood_of_large_requests_uses_bounded_memory(serve: Callable[..., Served]) -> None:
     served = serve()
