@@ -99,9 +99,9 @@ class RunJournal:
         self._programs: dict[str, Entered] = {}
         #: The steps at which a resumed run was interrupted. They had begun, or a person had been asked, but they had not ended.
         self._interrupted: set[str] = set()
-        #: What the program has read that its manifest doesn't know, each with the first path: a ``private`` file, a file by a
-        #: ``link``.
-        self.read: dict[str, str] = {}
+        #: What the program has read that its manifest doesn't know: a ``private`` file, a file by a ``link``, a file that a rule
+        #: names. Of the last one, this is the place of the rule.
+        self._has_read: set[str] = set()
         if fresh:
             return
         entries = journal.entries()
@@ -118,7 +118,7 @@ class RunJournal:
                     frozenset(entry.get("seen", ())),
                 )
             elif entry["t"] == "read":
-                self.read[entry["what"]] = entry["path"]
+                self._has_read.add(entry["what"])
             elif entry["t"] == "ask":
                 self._interrupted.add(entry["step"])
             elif entry["t"] in ("begin", "end"):
@@ -303,14 +303,18 @@ class RunJournal:
         self._append_bounded({"t": "enter", "step": step, **_facts(definition, arguments), **facts}, "arguments")
 
     def note_read(self, what: str, path: str) -> None:
-        """Append what the program has read, see `read`, so that it is known after the run was resumed.
+        """Append what the program has read, and the first path, so that it is known after the run was resumed.
 
         Raises:
             Failure: `unknown_outcome`.
         """
-        if what not in self.read:
-            self.read[what] = path
+        if what not in self._has_read:
+            self._has_read.add(what)
             self._append({"t": "read", "what": what, "path": path})
+
+    def has_read(self, what: str) -> bool:
+        """Whether the program has read this."""
+        return what in self._has_read
 
     def set_state(self, state: str, **facts: Json) -> None:
         """Append the new state of the run."""

@@ -82,7 +82,7 @@ _ENTRIES: Mapping[str, Schema] = {
             "at": {"type": "number"},
         },
     ),
-    "read": _object({"what": {"enum": ["private", "link"]}, "path": _TEXT}, {"at": {"type": "number"}}),
+    "read": _object({"what": _TEXT, "path": _TEXT}, {"at": {"type": "number"}}),
     "ask": _object({"step": _TEXT, "approval": _TEXT}, {"arguments": {"type": "object"}, "at": {"type": "number"}}),
     "begin": _object(
         {"step": _TEXT, "tool": _TEXT, "version": _TEXT},

@@ -1,7 +1,7 @@
 """The stage of the rules about flows. It judges manifests, and what the session has seen.
 
-Of a run, only this is noted: whether its program has read a private file, or a file by a link, and what its session had seen
-before.
+Of a run, only this is noted: whether its program has read a private file, a file by a link, or a file that a rule names, and what
+its session had seen before.
 
 It comes after the rules on tools and their objects, and after approvals of versions, so its questions are asked in any case.
 """
@@ -58,16 +58,12 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
             decisions += flows.judge_request(program.name, manifest, is_approved(run), seen)
     elif manifest is not None and call.target.primitive is not None:
         if flows.flows(manifest, program.version):
+            version, calls = program.version, planned(call, run)
             paths = _files_read(call.target.primitive, call, run)
+            for rule, path in flows.begun_by_link(manifest, version, calls, paths).items():
+                run.journal.note_read(rule, path)
             decisions += flows.judge_call(
-                manifest,
-                program.version,
-                planned(call, run),
-                call.arguments,
-                run.arguments,
-                paths,
-                has_links="link" in run.journal.read,
-                definition=definition,
+                manifest, version, calls, call.arguments, run.arguments, paths, run.journal.has_read, definition
             )
         decisions += flows.judge_session(definition, call.arguments, lambda: _seen_since(call, run, manifest))
     return decisions
@@ -79,7 +75,7 @@ def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
     The request was judged by what the session had seen before, and by the manifest, which doesn't know the private files that the
     program reads. Of an approved program only such files and the arguments count, because everything else was reviewed.
     """
-    reads_private = "private" in run.journal.read
+    reads_private = run.journal.has_read("private")
     if is_approved(run):
         flows = call.rules.authority.policy.flows
         is_open = reads_private and flows.is_given(manifest, planned(call, run))

@@ -183,7 +183,7 @@ class FlowJudge:
         arguments: Mapping[str, Any],
         given: Mapping[str, Any],
         paths: Sequence[str] | None,
-        has_links: bool = False,
+        has_read: Callable[[str], bool] = lambda what: False,
         definition: ToolDefinition | None = None,
     ) -> list[Decision]:
         """The decisions about one call of a program.
@@ -195,7 +195,8 @@ class FlowJudge:
             arguments: The arguments of the call.
             given: The arguments of the program.
             paths: The absolute paths that the call reads, or those that its batch reads; None if they are not known.
-            has_links: Whether the program has read a file by a link.
+            has_read: Whether the program has read a file by a ``link``, or a file that `begun_by_link` has found for the rule at
+                this place.
             definition: The tool that is called, to find the hosts that the rules list for it.
         """
 
@@ -204,11 +205,11 @@ class FlowJudge:
 
         decisions = []
         for flow in self.flows(manifest, version):
-            if flow.by_link and not has_links:
+            names_paths = bool(flow.rule.source.paths)
+            if flow.by_link and not (has_read("link") and (not names_paths or has_read(flow.rule.place))):
                 continue
-            if flow.rule.source.paths:
-                reads = flow.start in planned or not flow.readers.isdisjoint(planned)
-                if reads and (paths is None or any(map(self._patterns[flow.rule.place].match, paths))):
+            if names_paths and not flow.by_link:
+                if self._named(flow, planned, paths):
                     # Those of the program can choose where the output goes.
                     both = {"call": arguments, "program": given}
                     decisions.append(self._decision("the program", manifest, flow, both))
@@ -218,6 +219,21 @@ class FlowJudge:
             elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given, is_listed):
                 decisions.append(self._at(flow, manifest, arguments))
         return decisions
+
+    def begun_by_link(
+        self, manifest: Manifest, version: str, planned: Sequence[int], paths: Sequence[str] | None
+    ) -> dict[str, str]:
+        """The rules on paths that name a file that a call reads where a flow begins that only a link makes possible. By the places
+        of the rules, each with the file. Whether the program reads by a link is known only where the flow ends.
+        """
+        flows = (flow for flow in self.flows(manifest, version) if flow.by_link and flow.rule.source.paths)
+        return {flow.rule.place: named[0] for flow in flows if (named := self._named(flow, planned, paths))}
+
+    def _named(self, flow: Flow, planned: Sequence[int], paths: Sequence[str] | None) -> list[str]:
+        """The files that the flow's rule names, if the flow starts with this call. An empty name if its files are not known."""
+        if flow.start not in planned and flow.readers.isdisjoint(planned):
+            return []
+        return [""] if paths is None else [*filter(self._patterns[flow.rule.place].match, paths)]
 
     def _find(self, manifest: Manifest) -> list[Flow]:
         """One flow for each rule and argument; if the rule names paths, one for each call that reads a file."""
@@ -318,7 +334,8 @@ class FlowJudge:
     def _at(self, flow: Flow, manifest: Manifest, arguments: Mapping[str, Any]) -> Decision:
         """The decision about a flow into an argument whose value is known."""
         decision = self._decision("the program", manifest, flow, arguments)
-        if flow.by_control or flow.argument not in arguments:
+        # A rule on paths is about what a file holds, so no message shows it.
+        if flow.by_control or flow.argument not in arguments or flow.rule.source.paths:
             return decision
         start, end = manifest.calls[flow.start], manifest.calls[flow.end]
         value = arguments[flow.argument]

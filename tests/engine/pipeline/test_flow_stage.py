@@ -591,3 +591,27 @@ class TestAProgram:
         agent.bench.define(f"tools.post(text=tools.read_file(path={source}))", parameters="path: str")
         assert agent.call("t", path="linked").error.rule == "deny_flow.0"
         assert DONE == []
+
+    @pytest.mark.parametrize(
+        ("source", "read", "is_denied"), [(".env", "linked", True), ("notes.md", "linked", False), (".env", "b", False)]
+    )
+    def test_a_rule_on_a_path_sees_a_copy_that_is_read_by_a_link(
+        self, make_bench: Any, source: str, read: str, is_denied: bool
+    ) -> None:
+        denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
+        asking = {"make_directory": {"requires_approval_in_modes": ["NORMAL"]}}
+        rules = {"tools": {**RULES["tools"], **asking}, "deny_flow": denied}
+        agent = Agent(make_bench(primitives=TOOLS, governance=rules))
+        (agent.bench.work / "linked").symlink_to("a")
+        (agent.bench.work / "b").write_text("b")
+        copy, ask = 'tools.copy_file(source=path, target="a")', 'tools.make_directory(path="new")'
+        post = f'tools.post(text=tools.read_file(path="{read}"))'
+        agent.bench.define(f"{copy}\n    {ask}\n    {post}", parameters="path: str")
+        service = agent.bench.service
+        first = service.invoke("t", {"path": source})
+        assert first.error is not None
+        service.within(lambda s: s.approvals.answer(first.error.details["approval"], "once", "owner"))
+        with agent.bench.again() as later:
+            second = later.resume(first.run_id or "").error
+        assert (second.rule if second is not None else "") == ("deny_flow.0" if is_denied else "")
+        assert len(DONE) == (not is_denied)
