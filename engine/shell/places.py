@@ -1,7 +1,8 @@
 """Where an ordinary command may write: in the workspace or below `/tmp`, and never to hidden files.
 
 Hidden files configure other programs (`.bashrc`, `.git/hooks`, `.vscode`), so writing one asks. A few that configure nothing that
-runs are exempt. A relative path begins at the folder in which the command starts, so both are judged together.
+runs are exempt. A relative path begins at the folder in which the command starts, so both are judged together. A link in the text
+is not followed, because the same text can bring it: only the sandbox knows where it leads.
 """
 
 from __future__ import annotations
