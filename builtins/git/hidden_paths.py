@@ -9,8 +9,11 @@ its index, or a commit that a branch, tag, stash or reflog entry leads to, have 
 Other repositories are not restricted. A repository is searched again only when the index or a branch has changed, and then only its
 new commits.
 
+A finding can depend on where a working tree is, which project code can change. Then the repository gets a mark, and counts as one
+with such paths from then on, in every process.
+
 What FETCH and PULL bring is not searched. Until then, code of the project could write into the git folder, also false objects, so
-no search would prove anything. The repository has a mark from then on, and counts as one with such paths.
+no search would prove anything. The repository gets the mark, too.
 """
 
 from __future__ import annotations
@@ -59,9 +62,11 @@ _DIGITS = 40
 #: The most bytes of a file that names commits. A repository with a longer one counts as one with hidden files.
 _MAX_FILE = 1024 * 1024
 
-#: The mark of a repository whose commits a search need not find: this service has brought some, or taken names away.
+#: The mark of a repository that counts as one with hidden paths, whatever a search finds: this service has brought commits, taken
+#: names away, or found paths that the rules name by the place of a working tree.
 MARK = "albert_fetched"
-_MARK_TEXT = b"""While rules forbid some files, Albert Tools has brought commits into this repository or deleted names of commits.
+_MARK_TEXT = b"""While rules forbid some files, Albert Tools has brought commits into this repository, deleted names of commits,
+or found such files that the rules name by the place of a working tree.
 So commands don't see this folder, and the tool `git` leaves these files out.
 Delete this file if nothing in the history of the repository is forbidden.
 """
@@ -195,7 +200,7 @@ def mark_folder(folder: str) -> None:
         raise Failure(
             "io_error",
             f"{folder}/{MARK} can't be written: {error.strerror}",
-            hint="make the folder writable: the mark hides the forbidden files that git brings",
+            hint="make the folder writable: the mark hides forbidden files",
         ) from error
 
 
@@ -327,10 +332,19 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         found, clean = first != [], tuple(tips) if first == [] else ()
         if first:
             _ever_found.add(store)
+    if store in _ever_found and _depends_on_tops(context.workspace.judge, str(context.workspace.root), hidden):
+        # Code of the project can move the working tree, or delete its `.git`, before the next process searches.
+        mark_folder(folders[-1])
     if len(_searches) >= _MAX_SEARCHES:
         _searches.clear()
     _searches[folder, hidden.globs] = search = _Search(state, found, clean)
     return search
+
+
+def _depends_on_tops(judge: Judge, root: str, hidden: HiddenPaths) -> bool:
+    """Whether the rules name some paths only because a working tree is where it is. A command can't move one that is forbidden."""
+    globs = {glob for top in hidden.tops if judge.allows(top) for glob in judge.forbidden_globs(top)}
+    return not globs.issubset(judge.forbidden_globs(root))
 
 
 def _naming(folder: str) -> list[str]:

@@ -38,7 +38,8 @@ _MAX_NAMING = 4096
 
 
 class Repositories(NamedTuple):
-    """The repositories in a workspace: the top folders of their working trees, and all git folders."""
+    """The repositories in a workspace: the top folders of their working trees, also of those that only a git folder names, and all
+    git folders."""
 
     tops: list[str]
     git_folders: list[str]
@@ -145,7 +146,19 @@ def repositories(root: str) -> Repositories:
             repositories.tops.append(place)
         if os.path.basename(place) == GIT_FOLDER or is_git_folder(place):
             repositories.git_folders.append(place)
+            repositories.tops.extend(top for top in _named_tops(place) if within(top, root))
     return repositories
+
+
+def _named_tops(folder: str) -> Iterator[str]:
+    """Where the working tree of a git folder is or was, by the folder itself: a submodule's by its name, which usually is its path;
+    that of a further working tree by a file."""
+    above, modules, name = folder.partition(f"/{GIT_FOLDER}/modules/")
+    if modules:
+        # Submodules can be in submodules, and in folders named `modules`.
+        yield from (f"{above}/{name}", f"{above}/{name.replace('/modules/', '/')}")
+    if named := beginning(f"{folder}/gitdir", _MAX_NAMING):
+        yield os.path.dirname(os.path.normpath(_named(folder, named)))
 
 
 def git_folder_of(root: str, place: str) -> str | None:

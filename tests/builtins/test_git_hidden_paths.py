@@ -967,6 +967,72 @@ def test_a_git_folder_is_known_by_its_structure(layouts: Governed) -> None:
     assert layouts.error("read_bytes", path=str(packed.relative_to(work))).rule == "git_own"
 
 
+def add_inner(home: Governed, form: str) -> Path:
+    """The folder `a/b/inner`, a working tree with a forbidden file, whose git folder is elsewhere. The workspace has one, too."""
+    other, inner = home.work.parent / "other", home.work / "a/b/inner"
+    for folder, name in ((other, "prod.yml"), (home.work, "a.txt")):
+        folder.mkdir(exist_ok=True)
+        plain(folder, "init", "-q", "-b", "main")
+        (folder / name).write_text(f"{MARK}\n")
+        plain(folder, "add", name)
+        plain(folder, "commit", "-q", "-m", "first")
+    if form == "submodule":
+        plain(home.work, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(other), "a/b/inner")
+    elif form == "further working tree":
+        plain(home.work, "fetch", "-q", str(other))
+        plain(home.work, "worktree", "add", "-q", "-b", "more", "a/b/inner", "FETCH_HEAD")
+    else:
+        plain(home.work, "clone", "-q", "--separate-git-dir=store", str(other), "a/b/inner")
+    if form == "link":
+        (inner / ".git").unlink()
+        (inner / ".git").symlink_to("../../../store")
+    return inner
+
+
+@pytest.mark.parametrize("how", ["moved", "deleted"])
+@pytest.mark.parametrize("form", ["submodule", "further working tree", "separate git folder", "link"])
+def test_a_repository_whose_working_tree_has_gone_stays_hidden(
+    govern: Callable[..., Governed], form: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = govern(governance={"forbidden_paths": ["a/b/inner/prod.yml"], "allow": ["bash"]})
+    inner = add_inner(home, form)
+    store = plain(inner, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
+    # Only the history has the forbidden file, so no file in the working tree keeps the folder in place.
+    plain(inner, "rm", "-q", "prod.yml")
+    plain(inner, "commit", "-q", "-m", "removed")
+    seen = {"command": f"cat {store}/HEAD; true"}
+    assert "ref:" not in home.value("bash", **seen)["output"]
+    if how == "moved":
+        home.value("bash", command="mv a/b/inner a/b/other")
+    else:
+        (inner / ".git").unlink()
+    # Another process.
+    monkeypatch.setattr(searches, "_ever_found", set())
+    monkeypatch.setattr(searches, "_searches", {})
+    assert not (inner / ".git").exists()
+    assert "ref:" not in home.value("bash", **seen)["output"]
+
+
+@pytest.mark.parametrize("form", ["submodule", "further working tree"])
+def test_a_git_folder_names_a_working_tree_that_has_gone(govern: Callable[..., Governed], form: str) -> None:
+    """The owner has deleted it before the first command."""
+    home = govern(governance={"forbidden_paths": ["a/b/inner/prod.yml"], "allow": ["bash"]})
+    inner = add_inner(home, form)
+    if form == "submodule":
+        plain(home.work, "submodule", "--quiet", "deinit", "-f", "a/b/inner")
+    else:
+        shutil.rmtree(inner)
+    folder = ".git/modules/a/b/inner" if form == "submodule" else ".git"
+    assert "ref:" not in home.value("bash", command=f"cat {folder}/HEAD; true")["output"]
+
+
+async def test_a_finding_by_the_place_of_the_workspace_leaves_no_mark(repository: Path) -> None:
+    """When the owner has changed the rules, the next process shows the repository again."""
+    result = await call_primitive(shell.bash, {"command": "git log; true"}, context_of(shell.bash, repository))
+    assert "not a git repository" in result["output"]
+    assert not (repository / ".git" / MARK_FILE).exists()
+
+
 def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
     work, blob = layouts.work, hash_of(layouts.work / "main", "main:config/prod.yml")
     shutil.copytree(work / "main/.git/objects", work / "pool")
