@@ -185,6 +185,9 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "env V=* make",
         # Its error prints what it was given.
         "git add evil 2> x.log; make",
+        "python -m pytest -k '$(shell touch x)' 2> x.log; make",
+        "timeout 9 pytest -m 'a; touch x' | tee x.log; make",
+        "pytest -k 'a\nx:=b' > x.log; make",
         "LANG='$(shell touch x)'; make",
         "env CI='$(shell touch x)' make",
         "export DEBUG=1; for DEBUG in '$(shell touch x)'; do make; done",
