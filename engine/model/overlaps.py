@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection
 
+from albert_tools.engine.model.batched_calls import batched_calls
 from albert_tools.engine.model.manifest import Hole, Manifest, Part, PlannedCall, Step, Value, values_in, with_paths
 from albert_tools.engine.model.manifest_match import PATH_USES
 
@@ -51,8 +52,16 @@ def feeds(manifest: Manifest, by_links: bool = False) -> list[tuple[int, int]]:
         for writer in writers
         for reader in readers
     }
-    calls = manifest.calls
-    return sorted((w, r) for w, r in met if w != r and not is_before(calls[r].step, calls[w].step))
+    is_first = first_of(manifest)
+    return sorted((w, r) for w, r in met if w != r and not is_first(r, w))
+
+
+def first_of(manifest: Manifest) -> Callable[[int, int], bool]:
+    """The function that says whether one call is certainly made before another one, by their indexes."""
+    # A batch's calls have the step in which it is started, and can be made at any time after that.
+    later = frozenset[int]().union(*batched_calls(manifest).values())
+    steps = [call.step for call in manifest.calls]
+    return lambda one, other: one not in later and is_before(steps[one], steps[other])
 
 
 def is_before(one: Step, other: Step) -> bool:

@@ -490,6 +490,17 @@ class TestAProgram:
         asked = agent.call("t").error.message
         assert asked.startswith("in the program, the output of page (web, line 3) can reach to of send (line 3)")
 
+    def test_a_batch_can_read_what_is_written_after_its_start(self, make_bench: Any) -> None:
+        denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+        agent.bench.define("tools.post(text=tools.read_file(path=path))", "upload", parameters="path: str")
+        start = 'tools.start_batch(tool="upload", items=[{"path": "note.txt"}])'
+        copy = 'tools.write_file(path="NOTE", content=tools.read_file(path=".env"))'
+        with pytest.raises(Failure) as caught:
+            agent.bench.define(f"{start}\n    {copy.replace('NOTE', 'note.txt')}")
+        assert caught.value.rule == "deny_flow.0"
+        agent.bench.define(f"{start}\n    {copy.replace('NOTE', 'other.txt')}")
+
     def test_a_denied_flow_by_the_results_of_a_batch_is_not_saved(self, make_bench: Any) -> None:
         denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
         agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
