@@ -73,7 +73,8 @@ def loose_options(call: PlannedCall) -> Iterator[Loose]:
             if before == "--":
                 break
             if before not in takes:
-                options = (one for one in _texts(inner) if isinstance(one, tuple) and _may_be_option(one))
+                texts = (one for one in _texts(inner) if isinstance(one, tuple))
+                options = (one for one in texts if _may_be_option(one, call.tool == "git"))
                 yield from (Loose(one, call.tool, inner) for one in options)
             before = _constant(inner)
 
@@ -86,13 +87,17 @@ def _constant(value: Value) -> str | None:
     return None
 
 
-def _may_be_option(template: tuple[Part, ...]) -> bool:
-    if not _holes(template):
+def _may_be_option(template: tuple[Part, ...], only_listed: bool) -> bool:
+    """Whether a hole can be an option or a part of its name; or its value, unless only listed options are accepted."""
+    holes = _holes(template)
+    if not holes:
         return False
     begin = next(part for part in template if part != "")
     if isinstance(begin, Hole):
         return begin.kind != "number"
-    return begin.startswith("-") and "=" not in begin
+    # The value of an option can be a program, or further options. The list of git has no such options.
+    is_harmless = only_listed or all(hole.kind == "number" for hole in holes)
+    return begin.startswith("-") and not ("=" in begin and is_harmless)
 
 
 def _not_ordinary(call: PlannedCall) -> str | None:

@@ -70,6 +70,8 @@ def asks(result: ToolResult) -> bool:
         ("""run_tests(cwd=q)""", "sub", "ANY FOLDER: {q} is the folder in which run_tests works"),
         ("""git(operation="RESET", args=["--soft", "HEAD"], cwd=q)""", "", "ANY FOLDER: {q} is the folder in which git works"),
         ("""run_tests(args=[q])""", "-pplugin", "ANY OPTION: {q} can be an option of run_tests"),
+        ("""run_tests(args=[f"--override-ini=addopts={q}"])""", "--basetemp=sub", "ANY OPTION: --override-ini=addopts={q} can be"),
+        ("""run_linter(linter="mypy", args=[f"--python-executable={q}"])""", "./x", "ANY OPTION: --python-executable={q} can be"),
         ("""git(operation="RESET", args=[q])""", "--hard", "ANY OPTION: {q} can be an option of git"),
     ],
 )  # fmt: skip

@@ -279,6 +279,7 @@ def test_a_folder_that_is_not_fixed_chooses_the_program(uses: dict[str, str], co
         ([("-", GIVEN)], True),
         ([("--", GIVEN)], True),
         ([("--author=", GIVEN)], False),
+        ([("--auth", GIVEN)], True),
         ([("", GIVEN)], True),
         ([("tests/", GIVEN)], False),
         ([(Hole("number"),)], False),
@@ -293,6 +294,22 @@ def test_an_argument_of_a_program_that_could_be_an_option(words: list[Any], is_f
     if words[0] == ("-m",):
         # There, -m takes no text.
         assert is_loose(replace(call, arguments=commit | {"operation": Value((("BRANCH",),))}))
+
+
+@pytest.mark.parametrize(
+    ("word", "is_free"),
+    [
+        (("--python-executable=", GIVEN), True),
+        (("--override-ini=addopts=", Hole("word")), True),
+        (("--maxfail=", NUMBER), False),
+        (("-n", NUMBER), True),
+        (("--x=", NUMBER, GIVEN), True),
+        (("tests/a=", GIVEN), False),
+    ],
+)
+def test_the_value_of_an_option_that_no_list_names(word: Any, is_free: bool) -> None:
+    args = Value(places=(Value((word,)),))
+    assert is_loose(PlannedCall("run_tests", arguments={"args": args}, uses={"args": "arguments"})) is is_free
 
 
 @examples(100)
