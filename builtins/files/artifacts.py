@@ -28,7 +28,7 @@ MAX_CONTENT = MAX_WRITE
 MAX_METADATA = 1 * MiB
 
 #: What is true of a described artifact.
-_OF_ARTIFACT = {".id": "same as id", ".size_bytes": "little"}
+_OF_ARTIFACT = {".id": "same as id", ".size_bytes": "little", ".created": "time"}
 
 Offset = Annotated[int, Bound(minimum=0)]
 SliceLimit = Annotated[int, Bound(minimum=4, maximum=MAX_SLICE)]

@@ -110,7 +110,10 @@ def make_directory(context: CallContext, path: FilePath, parents: bool = True) -
     family="files",
     paths={"path": "read"},
     # The links before the last part of the path are resolved, so the path is not always that of the call.
-    outputs={".type": "little", ".size_bytes": "little", ".sha256": "word", ".mode": "number"},
+    outputs={
+        **{".type": "little", ".size_bytes": "little", ".sha256": "word", ".mode": "number"},
+        **dict.fromkeys((".modified", ".accessed", ".changed"), "time"),
+    },
     source="file",
 )
 def file_info(context: CallContext, path: FilePath) -> FileInfo:

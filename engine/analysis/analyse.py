@@ -59,17 +59,23 @@ def _anything(checked: Checked, line: int) -> Manifest:
         manifest = definition.manifest
         if manifest is None:
             own = definition.declared
-            planned_calls[name] = PlannedCall(name, definition.effects, uses=dict(own.uses), source=own.source)
+            planned_calls[name] = PlannedCall(
+                name, definition.effects, uses=dict(own.uses), source=own.source, has_times=own.has_times
+            )
         else:
-            planned_calls |= {
-                c.tool: PlannedCall(c.tool, c.effects, uses=c.uses, source=c.source) for c in manifest.calls
-            }
+            planned_calls |= {c.tool: c for c in manifest.calls}
     origins = tuple(f"parameter:{p.name}" for p in checked.definition.parameters)
     origins += tuple(f"call:{i}" for i in range(len(planned_calls)))
     unknown = Value(data=origins, open=True)
     calls = tuple(
         PlannedCall(
-            c.tool, c.effects, 0, (), dict.fromkeys([*c.uses, ANY_NAME], unknown), c.uses, c.source, origins, None
+            c.tool,
+            c.effects,
+            arguments=dict.fromkeys([*c.uses, ANY_NAME], unknown),
+            uses=c.uses,
+            source=c.source,
+            control=origins,
+            has_times=c.has_times,
         )
         for c in planned_calls.values()
     )

@@ -110,6 +110,7 @@ class _Export:
             self._steps.of_calls(group),
             self._named(marks_of(control).counted),
             *self._decisions(control, arguments.values()),
+            plan.has_times if plan is not None else declared.has_times,
         )
 
     def _argument(self, call: Recorded, name: str) -> AbstractValue:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, ToolParameter, literal, spell
-from albert_tools.engine.model.manifest import Declared
+from albert_tools.engine.model.manifest import TIME, Declared
 from albert_tools.engine.model.output_facts import DATA_USES
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.schema import violations
@@ -181,7 +181,7 @@ def _data(declared: Declared) -> Iterator[str]:
 
 
 def _fact(fact: str) -> str:
-    if fact in ("word", "number"):
+    if fact in ("word", "number", TIME):
         return f"is a {fact}"
     name = fact.split()[2 if fact.endswith(" items") else -1]
     if fact.startswith("at most"):

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 #: The number of the present analysis. Raise it with each change after which a source can have another manifest. Then stored
 #: versions are analysed again.
-ANALYSIS = 9
+ANALYSIS = 10
 
 #: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
 Origin: TypeAlias = str
@@ -151,6 +151,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
         counted: Those of `control` of which only the number of items or characters decides: the call is made once for each one.
         compared: The comparisons that decide whether the call is made, or what it is given.
         picked: The expressions that choose items of lists, or their order, for the same: ``sorted(names)``, ``names[3:]``.
+        has_times: Whether the primitive declares a ``time`` in its output.
     """
 
     tool: str
@@ -166,6 +167,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     counted: tuple[Origin, ...] = ()
     compared: tuple[Comparison, ...] = ()
     picked: tuple[str, ...] = ()
+    has_times: bool = False
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -200,13 +202,17 @@ class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
         return msgspec.convert(document, cls)
 
 
+#: The fact that a place in an output shows when something was done.
+TIME = "time"
+
+
 class Declared(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a primitive declares about its data, for the analysis of its callers.
 
     Attributes:
         uses: As in `PlannedCall`.
         outputs: What is true of a place in the output, by path (``.paths[*]``): ``same as P`` and ``below P`` for a path relative
-            to the argument of the parameter P, ``word``, ``number``, ``at most P items`` or ``at most 100 items``.
+            to the argument of the parameter P, ``word``, ``number``, ``time``, ``at most P items`` or ``at most 100 items``.
         little: The places of the output that carry little: counts, flags, sizes.
         source: As in `PlannedCall`.
     """
@@ -215,6 +221,11 @@ class Declared(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     outputs: dict[str, str] = {}
     little: tuple[str, ...] = ()
     source: str = ""
+
+    @property
+    def has_times(self) -> bool:
+        """As in `PlannedCall`."""
+        return TIME in self.outputs.values()
 
 
 def with_paths(template: tuple[Part, ...]) -> tuple[Part, ...]:

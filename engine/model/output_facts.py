@@ -8,9 +8,10 @@ and the empty text is the whole output. The facts:
 - ``word``: a text of ASCII letters, digits, ``-`` and ``_``. ``number``: a text of digits, signs and points.
 - ``at most 100 items``, ``at most P items``: the size of a list or object. P is a parameter with an integer.
 - ``little``: it carries little data: a count, a flag, a size.
+- ``time``: it shows when something was done.
 
 If P is a path, the paths are compared in their normal form: ``a//b`` is ``a/b``. A fact says nothing about null. The pipeline
-checks the facts of each output, except ``little``, which the schema decides.
+checks the facts of each output, except ``little``, which the schema decides, and ``time``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from albert_tools.engine.model.definition import Schema, ToolDefinition
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.manifest import Declared
+from albert_tools.engine.model.manifest import TIME, Declared
 
 #: The kinds of sources that an output can be.
 SOURCES = ("file", "web", "mail", "clock", "command", "model", "server", "random")
@@ -99,6 +100,8 @@ def values_at(output: Any, place: str) -> Iterator[Any]:
 
 def _holds(fact: str, arguments: Mapping[str, Any], uses: Mapping[str, str], spell: Spell) -> Callable[[Any], bool]:
     """The function that says whether a fact is true of a value."""
+    if fact == TIME:
+        return lambda value: True
     if fact in ("word", "number"):
         pattern = WORD if fact == "word" else NUMBER
         return lambda value: isinstance(value, str) and pattern.match(value) is not None
@@ -149,6 +152,8 @@ def _wrong_fact(definition: ToolDefinition, place: str, fact: str) -> str | None
     if fact == LITTLE:
         large = kinds - {"integer", "number", "boolean", "choice"}
         return "only numbers, booleans and enumerations carry little" if large else None
+    if fact == TIME:
+        return None
     size = _SIZE.match(fact)
     if size:
         if kinds - {"array", "object", "any"}:
@@ -156,7 +161,9 @@ def _wrong_fact(definition: ToolDefinition, place: str, fact: str) -> str | None
         return None if size[1].isdigit() else _wrong_parameter(definition, size[1], "integer")
     kind = next((kind for kind in (_SAME, _BELOW) if fact.startswith(kind)), "")
     if not kind and fact not in ("word", "number"):
-        return "there is no such fact; use 'same as P', 'below P', 'word', 'number', 'at most N items' or 'little'"
+        return (
+            "there is no such fact; use 'same as P', 'below P', 'word', 'number', 'at most N items', 'little' or 'time'"
+        )
     if kinds - {"string", "choice", "any"}:
         return "it is not always a text"
     if not kind:

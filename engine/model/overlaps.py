@@ -24,6 +24,8 @@ MAX_PAIRS = 40_000
 _CHANGING = ("write", "delete", "execute")
 #: The sources that show nothing of what calls have left: time and chance.
 _APART = ("clock", "random")
+#: The sources that show no time, unless the primitive declares one. What others say can contain the time.
+_TIMELESS = ("", "file", "random")
 _ANYWHERE: tuple[Part, ...] = (Hole("any"),)
 #: Parts of a path that mean nothing or lead up: between two slashes, and at the ends of a constant, where a hole can be beside it.
 _IDLE, _UNCLEAR = re.compile(r"/(?:\.?/)+"), re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
@@ -52,11 +54,18 @@ def feeds(manifest: Manifest, by_links: bool = False) -> list[tuple[int, int]]:
         for writer in writers
         for reader in readers
     }
-    is_first = first_of(manifest)
+    is_first = _first_of(manifest)
     return sorted((w, r) for w, r in met if w != r and not is_first(r, w))
 
 
-def first_of(manifest: Manifest) -> Callable[[int, int], bool]:
+def delays(manifest: Manifest) -> list[tuple[int, int]]:
+    """Pairs of calls, by their indexes: the second may show how long the first has taken."""
+    clocks = [i for i, call in enumerate(manifest.calls) if call.has_times or call.source not in _TIMELESS]
+    is_first = _first_of(manifest)
+    return [(i, clock) for clock in clocks for i in range(len(manifest.calls)) if i != clock and not is_first(clock, i)]
+
+
+def _first_of(manifest: Manifest) -> Callable[[int, int], bool]:
     """The function that says whether one call is certainly made before another one, by their indexes."""
     # A batch's calls have the step in which it is started, and can be made at any time after that.
     later = frozenset[int]().union(*batched_calls(manifest).values())

@@ -17,7 +17,7 @@ from albert_tools.engine.model.batched_calls import batched_calls
 from albert_tools.engine.model.definition import ToolDefinition, digest
 from albert_tools.engine.model.fixed_hosts import fixed_hosts
 from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, values_in
-from albert_tools.engine.model.overlaps import feeds, first_of
+from albert_tools.engine.model.overlaps import delays, feeds
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed, takes_outputs
@@ -77,13 +77,11 @@ class _Graph:
             if "batch" in call.uses.values():
                 inputs |= made  # Its id can come from anywhere.
         if control:
-            is_first = first_of(manifest)
             # How long a call takes depends on what it does.
-            for clock in (i for i, c in enumerate(manifest.calls) if c.source == "clock"):
-                for i in range(len(manifest.calls)):
-                    if not is_first(clock, i):
-                        self.inputs[clock] |= self.inputs[i]
-                self.conditions[clock] = self.inputs[clock]
+            done = [frozenset(inputs) for inputs in self.inputs]
+            for earlier, clock in delays(manifest):
+                self.inputs[clock] |= done[earlier]
+                self.conditions[clock] |= done[earlier]
         self._users: dict[Origin, list[int]] = {}
         for user, inputs in enumerate(self.inputs):
             for origin in inputs:

@@ -124,6 +124,7 @@ FOUR = {"rows": [of("a")["rows"][0]] * 4, "by_name": {}, "more": None}
         ({".rows": "at most limit items"}, {"limit": 3}, FOUR, "4 items"),
         ({".by_name[*].path": "word"}, {}, {"rows": [], "by_name": {"x": {"path": "a b"}}, "more": 0}, "'a b'"),
         ({".more": "word"}, {}, {"rows": [], "by_name": {}, "more": [1]}, "1 items"),
+        ({".more.deep[*]": "time"}, {}, {"rows": [], "by_name": {}, "more": {"deep": ["at noon", 1]}}, None),
         ({".more.deep[*]": "word"}, {}, {"rows": [], "by_name": {}, "more": {"deep": ["a", 1]}}, "1"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from albert_tools.engine.model.manifest import Hole, PlannedCall, Step, Value
-from albert_tools.engine.model.overlaps import feeds
+from albert_tools.engine.model.overlaps import delays, feeds
 from tests.helpers.manifests import given, manifest, reads, text, writes
 
 A, BELOW, NUMBER = given("a"), Hole("below"), Hole("number")
@@ -122,6 +122,24 @@ def test_what_changes_and_what_shows(one: PlannedCall, other: PlannedCall, fed: 
 def test_a_call_that_is_certainly_made_before_shows_nothing(write: Step, read: Step, fed: bool) -> None:
     calls = replace(WRITE_A, step=write), replace(READ_A, step=read)
     assert (feeds(manifest(*calls)) == [(0, 1)]) is fed
+
+
+@pytest.mark.parametrize(
+    ("source", "has_times", "is_clock"),
+    [
+        ("clock", False, True),
+        ("command", False, True),
+        ("web", False, True),
+        ("file", False, False),
+        ("file", True, True),
+        ("", False, False),
+        ("random", False, False),
+    ],
+)
+def test_what_shows_how_long_earlier_calls_have_taken(source: str, has_times: bool, is_clock: bool) -> None:
+    slow, clock = call("", step=(1,)), call("", source=source, has_times=has_times, step=(2,))
+    assert delays(manifest(slow, clock)) == ([(0, 1)] if is_clock else [])
+    assert delays(manifest(replace(slow, step=(3,)), clock)) == []
 
 
 def test_links_make_all_paths_one() -> None:

@@ -535,6 +535,33 @@ class TestAProgram:
             agent.bench.define(f'page = tools.page(url="https://example.org/")\n    {body}', above=helpers)
         assert caught.value.rule == "deny_flow.0"
 
+    @pytest.mark.parametrize(
+        ("call", "is_denied"),
+        [
+            ("current_time()", True),
+            ("system_metrics_snapshot()", True),
+            ("check_process_health(pid=1)", True),
+            ('bash(command="date")', True),
+            ('page(url="https://example.org/2")', True),
+            ('file_info(path="a")', True),
+            ('publish_artifact(id="a", category="c", content="x")', True),
+            ('get_artifact(id="a")', True),
+            ('read_file(path="a")', False),
+            ('write_file(path="a", content="x")', False),
+            ("random_bytes(count=2)", False),
+        ],
+    )
+    def test_a_rule_with_control_sees_what_shows_the_time(self, make_bench: Any, call: str, is_denied: bool) -> None:
+        denied = [{"from": {"tools": ["balance"]}, "to": "recipient", "control": True}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+        body = f'tools.sleep(seconds=float(tools.balance()))\n    tools.send(to=str(tools.{call}), text="hello")'
+        if is_denied:
+            with pytest.raises(Failure) as caught:
+                agent.bench.define(body)
+            assert caught.value.rule == "deny_flow.0"
+        else:
+            agent.bench.define(body)
+
     def test_a_link_that_was_read_before_a_question_counts_after_it(self, make_bench: Any) -> None:
         asking = {"make_directory": {"requires_approval_in_modes": ["NORMAL"]}}
         agent = Agent(make_bench(primitives=TOOLS, governance={"tools": {**RULES["tools"], **asking}}))
