@@ -25,6 +25,7 @@ from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.pipeline.pipeline import Pipeline, action_stages
 from albert_tools.engine.pipeline.session import RUN_SOURCE
+from albert_tools.engine.pipeline.validate import validate
 from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.session_access import SessionAccess
 
@@ -64,6 +65,14 @@ async def permitted() -> None:
     """The effect of an action that only permits what follows it: a run begins after its action, because it may take longer."""
 
 
+class ActionRequest(Struct):
+    """What a session has asked for: its request, with the trace and the reason that belong to the action too, and the result of the
+    action in the pipeline."""
+
+    invocation: ToolInvocation
+    result: ToolResult | None = None
+
+
 class Review(NamedTuple, Generic[F]):
     """What is found out about an action before it is approved: what its effect needs, why a person must be asked ("" if nobody
     is), and further arguments, for the question and the record."""
@@ -85,6 +94,11 @@ class Actions(Struct, eq=False):
         action."""
         return await self.pipeline.invoke(invocation, self.context, stages=action_stages(None), action=tool)
 
+    async def refuse(self, tool: Primitive, invocation: ToolInvocation) -> ToolResult:
+        """Refuse a call of such a tool, whose arguments or marks are wrong, and record the refusal."""
+        refused = Primitive(tool.definition, _nothing, is_async=True)
+        return await self.pipeline.invoke(invocation, self.context, stages=(validate,), action=refused)
+
     async def perform(
         self,
         action: Primitive,
@@ -92,6 +106,7 @@ class Actions(Struct, eq=False):
         token: str | None,
         effect: Callable[[], Awaitable[T]],
         belongs_to: Callable[[], str | None] | None = None,
+        request: ActionRequest | None = None,
     ) -> T:
         """Perform an action of the owner or of a session.
 
@@ -101,13 +116,14 @@ class Actions(Struct, eq=False):
             token: The session's token; None for the owner.
             effect: Called if the action is allowed. Its result is returned.
             belongs_to: Returns the session to which the object of the action belongs, see `SessionAccess.is_own`.
+            request: The request that needs the action, if it is known.
 
         Raises:
             Failure: The action is denied or waits for an answer, or `effect` failed.
         """
         if token is None or (belongs_to is not None and self.access.is_own(token, belongs_to)):
             return await effect()
-        return await self._request(action, arguments, token, _Attempt(lambda _: effect()))
+        return await self._request(action, arguments, token, _Attempt(lambda _: effect()), request)
 
     async def perform_reviewed(
         self,
@@ -116,6 +132,7 @@ class Actions(Struct, eq=False):
         token: str,
         review: Callable[[F | None], Awaitable[Review[F]]],
         effect: Callable[[F], Awaitable[T]],
+        request: ActionRequest | None = None,
     ) -> T:
         """Perform an action of a session about which something is found out first. As `perform`.
 
@@ -127,13 +144,22 @@ class Actions(Struct, eq=False):
         Raises:
             Exception: Another exception of `review` than a Failure.
         """
-        return await self._request(action, arguments, token, _Attempt(effect, review))
+        return await self._request(action, arguments, token, _Attempt(effect, review), request)
 
-    async def _request(self, action: Primitive, arguments: dict[str, str], token: str, attempt: _Attempt[T]) -> T:
-        invocation = ToolInvocation(action.name, arguments, session=token)
+    async def _request(
+        self,
+        action: Primitive,
+        arguments: dict[str, str],
+        token: str,
+        attempt: _Attempt[T],
+        request: ActionRequest | None,
+    ) -> T:
+        request = request or ActionRequest(ToolInvocation(action.name, arguments, session=token))
+        invocation = replace(request.invocation, tool=action.name, arguments=arguments, session=token)
         requested = Primitive(action.definition, attempt.execute, is_async=True, gated=action.gated)
         stages = action_stages(attempt.stage if attempt.review is not None else None)
-        error = (await self.pipeline.invoke(invocation, self.context, stages=stages, action=requested)).error
+        request.result = await self.pipeline.invoke(invocation, self.context, stages=stages, action=requested)
+        error = request.result.error
         if error is None:
             return attempt.result
         if attempt.problem is not None and error.code == "invalid_source":

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec import json as msgspec_json
 from msgspec.structs import replace
 
-from albert_tools.engine.actions import DEFINE, REMOVE, Actions, Review
+from albert_tools.engine.actions import DEFINE, REMOVE, ActionRequest, Actions, Review
 from albert_tools.engine.call.context import ServiceContext, recorded
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
@@ -77,10 +77,15 @@ class Authoring(Struct, eq=False):
         return (await self.define_version(source, progress, session=session)).version.definition
 
     async def define_version(
-        self, source: Source, progress: Callable[[str], None] | None = None, *, session: str | None = None
+        self,
+        source: Source,
+        progress: Callable[[str], None] | None = None,
+        *,
+        session: str | None = None,
+        request: ActionRequest | None = None,
     ) -> Defined:
         """Like `define`, but also return the warnings, the replaced version, and the tools that still call an older version. A
-        session is told those that its lease covers."""
+        session is told those that its lease covers. `request` is its request, if it is known."""
         report_progress = progress or (lambda _: None)
         if session is None:
             version, warnings = await self.examined(source, report_progress)
@@ -104,17 +109,18 @@ class Authoring(Struct, eq=False):
             return await asyncio.to_thread(self.saved, *examined)
 
         arguments = {"source": shown_source(source)}
-        defined = await self.actions.perform_reviewed(DEFINE, arguments, session, review, save)
+        defined = await self.actions.perform_reviewed(DEFINE, arguments, session, review, save, request)
         await self._notify_owner(defined)
         return replace(defined, callers=tuple(c for c in defined.callers if self.access.covers(session, c)))
 
-    async def remove(self, name: str, *, session: str | None = None) -> None:
+    async def remove(self, name: str, *, session: str | None = None, request: ActionRequest | None = None) -> None:
         """Remove a saved tool. The store retains its versions, so tools that were checked against them can still run.
 
         Args:
             name: The tool.
             session: The token of the session that removes the tool, by the action ``remove_tool``. A person is asked before the
                 session removes a tool that is active, or that the owner or another session has defined.
+            request: The session's request, if it is known.
 
         Raises:
             Failure: `unknown_tool`; `permission_denied` if the tool is a primitive. In a session also those of a call.
@@ -156,7 +162,7 @@ class Authoring(Struct, eq=False):
         if session is None:
             demand_saved()
             return await delete(None)
-        return await self.actions.perform_reviewed(REMOVE, {"name": name}, session, review, delete)
+        return await self.actions.perform_reviewed(REMOVE, {"name": name}, session, review, delete, request)
 
     async def _notify_owner(self, defined: Defined) -> None:
         """Run the owner's command if a new version waits for a review. Never fails."""

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from albert_tools.engine.actions import RESUME, RUN, Actions, Review, permitted
+from albert_tools.engine.actions import RESUME, RUN, ActionRequest, Actions, Review, permitted
+from albert_tools.engine.call.budget import sum_of
 from albert_tools.engine.call.context import DEFAULT_PRIORITY, Log, Queued, ServiceContext
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS
@@ -150,7 +152,9 @@ class Running(Struct, eq=False):
         request_id: str | None = None,
         trace: str | None = None,
         reason: str | None = None,
+        turn: str | None = None,
         log: Log | None = None,
+        request: ActionRequest | None = None,
     ) -> ToolResult:
         """Run a source once, without saving it. It is checked as by `define`, but its examples are not run.
 
@@ -160,7 +164,8 @@ class Running(Struct, eq=False):
         Args:
             source: The text, or ``{name, description, parameters, implementation}``.
             arguments: The arguments of the tool, by name.
-            session, request_id, trace, reason, log: See `invoke`.
+            session, request_id, trace, reason, turn, log: See `invoke`.
+            request: The session's request, if it is known, in place of all of these but `log`.
 
         Returns:
             The result. If the run failed in any way, its `error` contains the failure.
@@ -169,6 +174,10 @@ class Running(Struct, eq=False):
             SourceError: The source has errors.
             RuntimeError: The service is closed.
         """
+        request = request or ActionRequest(
+            ToolInvocation(RUN.name, {}, None, session, request_id, None, trace, reason=reason, turn=turn)
+        )
+        asked, session = request.invocation, request.invocation.session
 
         async def review(_: ToolVersion | None) -> Review[ToolVersion]:
             return Review((await self.sources.compiled(source, session=session))[0])
@@ -183,13 +192,22 @@ class Running(Struct, eq=False):
             else:
                 # A source is not checked for a session that can't run it anyway.
                 arguments_of_action = {"source": shown_source(source)}
-                version = await self.actions.perform_reviewed(RUN, arguments_of_action, session, review, checked)
+                version = await self.actions.perform_reviewed(
+                    RUN, arguments_of_action, session, review, checked, request
+                )
         except Failure as failure:
-            return ToolResult(RUN.name, error=failure)
+            return replace(request.result or ToolResult(RUN.name, request_id=asked.request_id), error=failure)
         given = {} if arguments is None else arguments
-        invocation = ToolInvocation(version.name, given, None, session, request_id, None, trace, reason=reason)
+        invocation = replace(asked, tool=version.name, arguments=given, version=None, dedupe_key=None)
+        action = request.result
+        if action is not None and (action.trace_id or "") not in (asked.trace or ""):
+            # The caller has given no trace. The action and the run are one request, so they share one.
+            invocation = replace(invocation, trace=action.trace_id)
         self._poll_cancellations()
-        return await self.pipeline.invoke(invocation, self.context, log, unsaved=version)
+        result = await self.pipeline.invoke(invocation, self.context, log, unsaved=version)
+        if action is None:
+            return result
+        return replace(result, budget_consumed=sum_of(action.budget_consumed, result.budget_consumed))
 
     async def resume(
         self,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from msgspec.structs import replace
 
-from albert_tools.engine.actions import Actions
+from albert_tools.engine.actions import ActionRequest, Actions
 from albert_tools.engine.authoring import Authoring
 from albert_tools.engine.call.context import ServiceContext, recorded
 from albert_tools.engine.call.resource_pool import ResourcePool
@@ -324,7 +324,12 @@ class ToolService:
     flow_decisions = _of("_context", ServiceContext.flow_decisions)
 
     async def suggest(
-        self, limit: int = 10, *, session: str | None = None, everyone: bool = False
+        self,
+        limit: int = 10,
+        *,
+        session: str | None = None,
+        everyone: bool = False,
+        request: ActionRequest | None = None,
     ) -> builtins.list[Suggestion]:
         """See `Suggestions.suggest`."""
         if self._suggestions is None:
@@ -332,7 +337,7 @@ class ToolService:
             from albert_tools.engine.suggesting import Suggestions
 
             self._suggestions = Suggestions(self._context, self._lookup, self.actions, self._access)
-        return await self._suggestions.suggest(limit, session=session, everyone=everyone)
+        return await self._suggestions.suggest(limit, session=session, everyone=everyone, request=request)
 
     async def receive(
         self, version: ToolVersion, there: OtherHome, here: str, by: str, **more: Any

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct, field
 
-from albert_tools.engine.actions import READ, Actions
+from albert_tools.engine.actions import READ, ActionRequest, Actions
 from albert_tools.engine.call.context import ServiceContext, recorded
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.definition import EFFECTS, Json, ToolDefinition, literal
@@ -78,13 +78,21 @@ class Suggestions(Struct, eq=False):
     _of_home: _Mined | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def suggest(self, limit: int = 10, *, session: str | None = None, everyone: bool = False) -> list[Suggestion]:
+    async def suggest(
+        self,
+        limit: int = 10,
+        *,
+        session: str | None = None,
+        everyone: bool = False,
+        request: ActionRequest | None = None,
+    ) -> list[Suggestion]:
         """At most `limit` suggestions, those that only read first.
 
         Args:
             limit: The most suggestions.
             session: The token of a session. It sees what three sessions repeat of itself and those within it.
             everyone: Whether a session sees what all sessions repeat. It needs the action ``read_records``.
+            request: The session's request, if it is known.
 
         Raises:
             Failure: `not_found` if this service has no record; `damaged`, `io_error`; in a session also those of a call.
@@ -97,7 +105,7 @@ class Suggestions(Struct, eq=False):
             async with self._lock:
                 return await asyncio.to_thread(self._all, session, limit)
 
-        return await self.actions.perform(READ, {"of": "the calls of all sessions"}, session, read)
+        return await self.actions.perform(READ, {"of": "the calls of all sessions"}, session, read, request=request)
 
     def _all(self, token: str | None, limit: int) -> list[Suggestion]:
         if self._of_home is None:

@@ -13,6 +13,9 @@ from functools import cache
 from time import monotonic
 from typing import Any, Literal, TypedDict
 
+from msgspec.structs import replace
+
+from albert_tools.engine.actions import ActionRequest
 from albert_tools.engine.agent.language_help import Help, language_help
 from albert_tools.engine.agent.similar import similar
 from albert_tools.engine.call.arguments import validated_arguments
@@ -133,6 +136,7 @@ class Request:
     ) -> None:
         self._service = service
         self._invocation = invocation
+        self.request = ActionRequest(invocation)
         self._log = log
         self._watch = watch
 
@@ -177,7 +181,7 @@ class Request:
         from albert_tools.grammar.source_error import SourceError
 
         session, service = self._invocation.session, self._service
-        defined = await service.define_version(source, session=session)
+        defined = await service.define_version(source, session=session, request=self.request)
         definition = defined.version.definition
         alike = await asyncio.to_thread(similar, service.store, definition) if defined.outcome == "saved" else []
         return {
@@ -197,7 +201,7 @@ class Request:
         Args:
             name: The saved tool.
         """
-        await self._service.remove(name, session=self._invocation.session)
+        await self._service.remove(name, session=self._invocation.session, request=self.request)
         return {"removed": name}
 
     async def run_tool(self, name: str, arguments: dict[str, Any] = {}, version: str | None = None) -> Any:  # noqa: B006
@@ -232,16 +236,7 @@ class Request:
             source: The whole program.
             arguments: The arguments of its public function by name.
         """
-        asked = self._invocation
-        return await self._service.run_source(
-            source,
-            arguments,
-            session=asked.session,
-            request_id=asked.request_id,
-            trace=asked.trace,
-            reason=asked.reason,
-            log=self._log,
-        )
+        return await self._service.run_source(source, arguments, log=self._log, request=self.request)
 
     async def list_runs(self, limit: int = 20) -> Runs:
         """List your newest runs, with their state: done, failed, suspended (it waits for a person), interrupted or cancelled.
@@ -281,7 +276,8 @@ class Request:
             limit: The most drafts to return.
             everyone: Whether to look at the calls of all sessions. This needs the permission `read_records`.
         """
-        suggestions = await self._service.suggest(limit, session=self._invocation.session, everyone=everyone)
+        session, request = self._invocation.session, self.request
+        suggestions = await self._service.suggest(limit, session=session, everyone=everyone, request=request)
         return {
             "suggestions": [
                 {
@@ -324,39 +320,42 @@ class AgentTools:
         """See `ToolService.invoke`."""
         name = invocation.tool
         declared = agent_tools()[name]
-        method = getattr(Request(self._service, invocation, log, watch), name)
+        call = Request(self._service, invocation, log, watch)
+        method = getattr(call, name)
         if name in READING_TOOLS:
             tool = Primitive(declared.definition, method, is_async=True)
             return await self._service.actions.invoke(tool, invocation)
         began = monotonic()
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        try:
+            arguments = validated_arguments(declared.definition, invocation.arguments)
+        except Failure:
+            arguments = None
+        if arguments is None or invocation.violations():
+            return await self._service.actions.refuse(declared, invocation)
         output, error = None, None
         try:
-            output = await self._performed(declared, method, invocation)
+            output = await self._performed(method, arguments, name)
         except Failure as failure:
             error = failure
         if isinstance(output, ToolResult):
             return output
-        return ToolResult(
-            tool=name,
+        # The owner's request has not passed the pipeline.
+        judged = call.request.result or ToolResult(name, request_id=invocation.request_id, timestamp_utc=at)
+        return replace(
+            judged,
             output=output,
             error=error,
             version=declared.definition.version,
-            request_id=invocation.request_id,
             seconds=monotonic() - began,
-            timestamp_utc=at,
             family=declared.definition.family,
         )
 
     async def _performed(
-        self, declared: Primitive, method: Callable[..., Awaitable[Json]], invocation: ToolInvocation
+        self, method: Callable[..., Awaitable[Json]], arguments: Mapping[str, Json], name: str
     ) -> Json | ToolResult:
         from albert_tools.grammar.source_error import SourceError
 
-        if violations := invocation.violations():
-            message = "; ".join(v["message"] for v in violations)
-            raise Failure("invalid_arguments", message, details={"violations": violations, "of": "invocation"})
-        arguments = validated_arguments(declared.definition, invocation.arguments)
         try:
             return await method(**arguments)
         except SourceError as error:
@@ -364,7 +363,7 @@ class AgentTools:
                 "invalid_source",
                 error.render(),
                 hint="correct all of them, then send the whole source again; `language_help` explains the code in brackets",
-                tool=invocation.tool,
+                tool=name,
                 details={"diagnostics": [d.as_dict() for d in error.diagnostics]},
             ) from None
 

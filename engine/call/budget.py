@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
@@ -46,6 +46,11 @@ def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
             if effect.kind == kind and isinstance(amount, int | float) and amount > 0:
                 totals[unit] = totals.get(unit, 0) + amount
     return totals
+
+
+def sum_of(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, int | float]:
+    """The amounts of two calls together, by unit."""
+    return {unit: round(one.get(unit, 0) + other.get(unit, 0), 6) for unit in {**one, **other}}
 
 
 def consumed(run: Run, seconds: float) -> dict[str, int | float]:

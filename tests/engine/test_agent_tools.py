@@ -100,6 +100,8 @@ def test_wrong_arguments_are_reported_and_recorded(bench: Any, name: str) -> Non
     error = bench.service.invoke(name, {"nonsense": 1}, session=token_of(bench)).error
     assert error.code == "invalid_arguments"
     assert "nonsense" in error.message
+    (entry,) = bench.service.records(["denied"])
+    assert (entry.data["tool"], entry.data["code"]) == (name, "invalid_arguments")
 
 
 @pytest.mark.parametrize("name", AGENT_TOOLS)
@@ -121,6 +123,41 @@ def test_every_call_is_recorded_with_its_session(bench: Any) -> None:
     assert [(c["tool"], c["session"]) for c in calls] == [
         (name, session.id) for name in ("search_tools", "check_tool", "define_tool")
     ]
+
+
+def test_record_and_result_have_the_trace_the_decision_and_the_costs_of_a_request(bench: Any) -> None:
+    token = token_of(bench)
+    trace, bad = "0af7651916cd43dd8448eb211c80319c", SHOUT.replace("text.upper()", "txt")
+    requests: tuple[tuple[str, dict[str, Any], int], ...] = (
+        ("define_tool", {"source": SHOUT}, 1),
+        ("define_tool", {"source": bad}, 0),
+        ("run_source", {"source": SHOUT, "arguments": {"text": "a"}}, 2),
+        ("run_source", {"source": bad}, 0),
+        ("remove_tool", {"name": "shout"}, 1),
+    )
+    for n, (name, arguments, charged) in enumerate(requests):
+        result = bench.service.invoke(name, arguments, session=token, trace=trace, request_id=f"R{n}")
+        assert (result.trace_id, result.request_id) == (trace, f"R{n}"), name
+        assert result.policy["allowed"] == result.ok == bool(charged), name
+        assert result.budget_consumed["calls"] >= charged, name
+        entries = [e.data for e in bench.service.records(["call", "denied"]) if e.data["request_id"] == f"R{n}"]
+        assert len(entries) == (charged or 1), name
+        assert all(e["trace"].split("-")[1] == trace for e in entries), name
+    assert bench.service.within(lambda s: s.session_of(token).used["calls"]) == sum(r[2] for r in requests)
+
+
+def test_a_request_without_a_trace_has_one_trace_for_the_permission_and_the_run(bench: Any) -> None:
+    result = bench.service.invoke("run_source", {"source": SHOUT, "arguments": {"text": "a"}}, session=token_of(bench))
+    assert [e.data["trace"].split("-")[1] for e in bench.service.records(["call"])] == [result.trace_id] * 2
+
+
+def test_a_person_who_is_asked_about_a_definition_sees_the_reason(make_bench: Any) -> None:
+    bench = make_bench()
+    bench.service.define(SHOUT)
+    louder = SHOUT.replace("text.upper()", "text.upper() + '!'")
+    bench.service.invoke("define_tool", {"source": louder}, session=token_of(bench), reason="it was too quiet")
+    (question,) = bench.service.within(lambda s: s.approvals.all())
+    assert question.reason == "it was too quiet"
 
 
 def test_a_session_sees_and_uses_only_what_its_lease_covers(bench: Any) -> None:
