@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -18,7 +19,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Summary
-from albert_tools.engine.session_access import SessionAccess
+from albert_tools.engine.session_access import SessionAccess, search_covered
 
 if TYPE_CHECKING:
     from albert_tools.engine.other_home import Library
@@ -159,24 +160,13 @@ class Listing(Struct, eq=False):
             if words and all(w in spoken for w in words) and self.access.covers(session, d.name):
                 primitives.append(self._primitive(primitive))
         primitives.sort(key=lambda tool: any(w not in tool.name for w in words))
-        # No tool has this name, so a lease that covers it covers all tools.
-        sees_all = self.access.covers(session, "_")
-        shared = await asyncio.to_thread(self._in_library, text, limit // 4) if sees_all else []
+        covers = partial(self.access.covers, session)
+        shared = await asyncio.to_thread(self._in_library, text, limit // 4) if covers("_") else []
         places = max(0, limit - min(len(primitives), limit // 4) - len(shared))
 
         def saved(any_word: bool) -> builtins.list[Summary]:
-            looked = places
-            while True:
-                summaries = self.lookup.store.search(text, looked, any_word)
-                if sees_all:
-                    return summaries
-                if len(summaries) < looked:
-                    kept = (summary for summary in summaries if self.access.covers(session, summary.name))
-                    return sorted(kept, key=lambda summary: summary.name)[:places]
-                looked *= 10
+            return search_covered(self.lookup.store, text, places, any_word, covers)[:places]
 
-        # What the session does not see must decide nothing: neither the order, which depends on the texts of all tools, nor whether
-        # tools with only some of the words are shown.
         saved_tools = await asyncio.to_thread(lambda: self._all_listed(saved(False) or saved(True)))
         return [*saved_tools, *shared, *primitives][: max(0, limit)]
 

@@ -10,10 +10,27 @@ from msgspec import Struct
 from albert_tools.engine.call.context import ServiceContext, recorded
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import ContentStore
+from albert_tools.engine.model.protocols import ContentStore, Summary, ToolStore
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.sessions import Line, Session
+
+
+def search_covered(
+    store: ToolStore, text: str, limit: int, any_word: bool, covers: Callable[[str], bool]
+) -> list[Summary]:
+    """The saved tools that a search finds, without those outside of a lease.
+
+    If the lease covers all tools, they are at most `limit`, the best match first. Otherwise they are all that are found, by name.
+    What the session does not see must decide nothing: neither the order, which depends on the texts of all tools, nor the places.
+    """
+    # No tool has this name, so a lease that covers it covers all tools.
+    if covers("_"):
+        return store.search(text, limit, any_word)
+    looked = max(1, limit)
+    while len(summaries := store.search(text, looked, any_word)) >= looked:
+        looked *= 10
+    return sorted((s for s in summaries if covers(s.name)), key=lambda s: s.name)
 
 
 class SessionAccess(Struct, eq=False):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from time import monotonic
 from typing import Any, Literal, TypedDict
 
@@ -183,7 +183,9 @@ class Request:
         session, service = self._invocation.session, self._service
         defined = await service.define_version(source, session=session, request=self.request)
         definition = defined.version.definition
-        alike = await asyncio.to_thread(similar, service.store, definition) if defined.outcome == "saved" else []
+        covers, alike = partial(service.covers, session), list[str]()
+        if defined.outcome == "saved":
+            alike = await asyncio.to_thread(similar, service.store, definition, covers)
         return {
             "name": definition.name,
             "version": definition.version,
@@ -192,7 +194,7 @@ class Request:
             "review": await asyncio.to_thread(_review_of, service, defined.version),
             "warnings": SourceError(defined.warnings, source).render() if defined.warnings else "",
             "callers": [*defined.callers],
-            "similar": [name for name in alike if service.covers(session, name)],
+            "similar": alike,
         }
 
     async def remove_tool(self, name: str) -> Removed:

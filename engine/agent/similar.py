@@ -8,14 +8,16 @@ has a word in its name that the other does not know, or if they convert in oppos
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.session_access import search_covered
 
 #: The most names.
 MAX_SIMILAR = 3
-#: The most tools that are compared.
+#: The most tools that are compared, if the lease covers all of them.
 MAX_COMPARED = 20
 #: The share of common words from which on two tools are similar, and the weight of the names of parameters in it.
 LEAST, PARAMETERS = 0.5, 0.1
@@ -32,12 +34,15 @@ _COMMON = frozenset(
 _DIRECTION = frozenset({"to", "from", "into"})
 
 
-def similar(store: ToolStore, definition: ToolDefinition) -> list[str]:
-    """The names of at most three saved tools that do nearly the same, the most similar first."""
+def similar(
+    store: ToolStore, definition: ToolDefinition, covers: Callable[[str], bool] = lambda name: True
+) -> list[str]:
+    """The names of at most three saved tools that do nearly the same, the most similar first; only tools that the lease covers."""
     name, words = _name(definition), _words(definition)
     matches = []
     try:
-        proposed = store.search(" ".join(dict.fromkeys([*name, *sorted(words)])), MAX_COMPARED, any_word=True)
+        text = " ".join(dict.fromkeys([*name, *sorted(words)]))
+        proposed = search_covered(store, text, MAX_COMPARED, True, covers)
     except Failure:
         # The tool is defined all the same.
         return []

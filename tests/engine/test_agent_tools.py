@@ -64,6 +64,20 @@ def test_a_new_tool_that_does_nearly_the_same_as_another_is_named(bench: Any) ->
     assert output(bench, "define_tool", {"source": source.replace("loud_text", "text_loud")}, narrow)["similar"] == []
 
 
+def test_tools_outside_of_the_lease_take_no_places_among_the_similar_ones(bench: Any) -> None:
+    def source(name: str) -> str:
+        return SHOUT.replace("def shout", f"def {name}").replace("Make a text loud.", name.replace("_", " "))
+
+    # Words that say nothing, so these are the most similar ones.
+    for word in "all an and any are as at be by can each every for from had has have how in its many".split():
+        bench.service.define(source(f"report_merger_{word}"))
+    token = token_of(bench, tools=["define_tool"])
+    own = [f"report_merger_{word}_{word}s" for word in ("apple", "berry", "cherry")]
+    for name in own:
+        output(bench, "define_tool", {"source": source(name)}, token)
+    assert output(bench, "define_tool", {"source": source("report_merger")}, token)["similar"] == own
+
+
 def test_tools_outside_of_the_lease_take_no_places_of_a_search(bench: Any) -> None:
     for n in range(12):
         bench.service.define(SHOUT.replace("def shout", f"def loud_{n}"))
