@@ -40,6 +40,7 @@ from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
+from albert_tools.engine.model.turns import CLIENT
 from albert_tools.engine.pipeline.pipeline import EXAMPLE_STAGES, Pipeline
 from albert_tools.engine.pipeline.scratch import ScratchSpace
 from albert_tools.engine.policy.settings import Governance
@@ -89,7 +90,7 @@ async def run_examples(
     """
     problems: list[dict[str, Json]] = []
     left, space, room = MAX_TOTAL_SECONDS, ScratchSpace(MAX_SCRATCH_BYTES), MAX_REPORT
-    async with pipeline.examples:
+    async with pipeline.turns_of_examples.of(CLIENT.get()), pipeline.examples:
         for example in examples:
             began = time.monotonic()
             seen = observed.setdefault(example.line, Observed()) if observed is not None else None

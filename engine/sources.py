@@ -17,11 +17,11 @@ from msgspec import Struct, field
 
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.target import Lookup
-from albert_tools.engine.call.turns import Turns
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import look_alike
 from albert_tools.engine.model.reserved_names import RESERVED
+from albert_tools.engine.model.turns import Turns
 from albert_tools.engine.session_access import SessionAccess
 
 if TYPE_CHECKING:

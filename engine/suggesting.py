@@ -20,6 +20,7 @@ from albert_tools.engine.model.definition import EFFECTS, Json, ToolDefinition, 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.record_types import Entry
+from albert_tools.engine.model.turns import Turns
 from albert_tools.engine.session_access import SessionAccess
 from albert_tools.engine.suggest.drafts import Draft, Parameter
 from albert_tools.engine.suggest.emitter import destinations, name_of, source_of, title_of
@@ -77,6 +78,8 @@ class Suggestions(Struct, eq=False):
     #: What was found for the owner before, so that only new entries are read.
     _of_home: _Mined | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: One request of a session is answered at a time.
+    _turns: Turns = field(default_factory=lambda: Turns(1))
 
     async def suggest(
         self,
@@ -99,7 +102,10 @@ class Suggestions(Struct, eq=False):
         """
         if session is not None and not everyone:
             own = self.access.session(session)
-            return await asyncio.to_thread(self._own, own.id, datetime.fromisoformat(own.created), session, limit)
+            since = datetime.fromisoformat(own.created)
+            # It reads the whole record since then, in a thread that others need, too.
+            async with self._turns.of(self.context.client_of(session)):
+                return await asyncio.to_thread(self._own, own.id, since, session, limit)
 
         async def read() -> list[Suggestion]:
             async with self._lock:

@@ -43,7 +43,6 @@ from albert_tools.engine.call.context import (
 from albert_tools.engine.call.entries import Entries
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
-from albert_tools.engine.call.turns import Turns
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MOST_OF_RUN
@@ -53,6 +52,7 @@ from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult, is_incomplete
 from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.model.telemetry import new_id, new_span, traceparent
+from albert_tools.engine.model.turns import Turns
 from albert_tools.engine.pipeline import observers
 from albert_tools.engine.pipeline.allowance import allowance
 from albert_tools.engine.pipeline.approval import approval
@@ -94,8 +94,8 @@ def action_stages(review: Stage | None) -> Stages:
 #: The most requests from outside that run at the same time, and those of one session. Further requests wait. Calls by a program
 #: never wait.
 MAX_RUNS, MAX_RUNS_OF_SESSION = 32, 16
-#: The sources whose examples run at the same time. They have a queue of their own.
-MAX_EXAMPLES_AT_ONCE = 4
+#: The sources whose examples run at the same time, and those of one session. They have a queue of their own.
+MAX_EXAMPLES_AT_ONCE, MAX_EXAMPLES_OF_SESSION = 4, 2
 #: The seconds of a request until the rules have judged it.
 _DEFAULT_SECONDS = MOST_OF_RUN.run_seconds
 #: The hash of a content, which is its handle, or of a file.
@@ -130,6 +130,7 @@ class Pipeline:
         self._slots = asyncio.Semaphore(MAX_RUNS)
         self._turns = Turns(MAX_RUNS_OF_SESSION)
         self.examples = asyncio.Semaphore(MAX_EXAMPLES_AT_ONCE)
+        self.turns_of_examples = Turns(MAX_EXAMPLES_OF_SESSION)
         #: The active runs, by id.
         self.active: dict[str, Run] = {}
 

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from albert_tools.engine.call.turns import Turns
+from albert_tools.engine.model.turns import Turns
 
 #: Bytes of one message. A source may have 1 MiB.
 MAX_MESSAGE = 4 * 1024 * 1024

@@ -13,11 +13,12 @@ import pytest
 from albert_tools import CallContext, primitive
 from albert_tools.engine import examples
 from albert_tools.engine.model.difference import difference
-from tests.engine.conftest import DONE
+from tests.engine.conftest import DONE, one
 
 KEY_ERROR = {"code": "exception", "message": "KeyError: 'a'", "line": 4}
 OTHER_DICT = "the result differs at .a: expected 1, got True"
 OTHER_FILE = "the file 'a' differs: expected '1', got '2'"
+ONCE = "@example(arguments={})\n"
 LAUNCH = 'return tools.launch(name="x")'
 
 
@@ -247,6 +248,28 @@ def test_progress_is_reported(bench: Any) -> None:
     service = bench.service.service
     asyncio.run_coroutine_threadsafe(service.define(source, told.append), bench.service._loop).result()
     assert told == ["checking", "running 2 examples", "saving"]
+
+
+def test_a_session_whose_examples_take_long_leaves_places_for_others(bench: Any) -> None:
+    async def race(service: Any) -> list[bool]:
+        flood, other = (service.open_session(client)[1] for client in ("flood", "other"))
+        begun: list[str] = []
+        flooding = [
+            asyncio.create_task(
+                service.define(one("tools.sleep(seconds=8)", f"slow_{n}", above=ONCE), begun.append, session=flood)
+            )
+            for n in range(6)
+        ]
+        while begun.count("running 1 example") < 6:
+            await asyncio.sleep(0.01)
+        await service.define(one("return 1", "quick", above=ONCE), session=other)
+        done = [task.done() for task in flooding]
+        for task in flooding:
+            task.cancel()
+        await asyncio.gather(*flooding, return_exceptions=True)
+        return done
+
+    assert bench.service.run(race) == [False] * 6
 
 
 def test_the_examples_of_a_source_share_scratch_space(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
+from albert_tools.engine.model.turns import CLIENT, Turns
 from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.child import DEATHS
 from albert_tools.engine.sandbox.worker.confined_fence import DESCRIPTIONS, strongest
@@ -38,8 +39,9 @@ MEMORY = 256 * MiB
 MAX_RESULT = 16 * MiB
 #: The most bytes of printed output that are stored, from its end. A report of a crash contains them.
 MAX_PRINTED = 4096
-#: The most simultaneous calls in one event loop. Each call has a zygote with its own imports. Further calls wait.
-MAX_AT_ONCE = 4
+#: The most simultaneous calls in one event loop, and those of one session. Each call has a zygote with its own imports. Further
+#: calls wait.
+MAX_AT_ONCE, MAX_OF_SESSION = 4, 2
 
 _ENVIRONMENT = {
     "TZ": "UTC",
@@ -49,7 +51,7 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-_SLOTS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
+_SLOTS = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Turns, asyncio.Semaphore]]()
 
 
 @lru_cache(maxsize=1)
@@ -87,7 +89,8 @@ async def run_confined(
     limits = RunLimits(memory_bytes=MEMORY, cpu_seconds=math.ceil(seconds) + 1)
     work = Work("albert_tools.engine.sandbox.worker.confined_worker", paths=_paths(module), environment=_ENVIRONMENT)
     loop = asyncio.get_running_loop()
-    async with _SLOTS.setdefault(loop, asyncio.Semaphore(MAX_AT_ONCE)):
+    turns, slots = _SLOTS.setdefault(loop, (Turns(MAX_OF_SESSION), asyncio.Semaphore(MAX_AT_ONCE)))
+    async with turns.of(CLIENT.get()), slots:
         pool = FunctionPool(name, work, limits, seconds=seconds, max_bytes=MAX_RESULT, idle=0)
         pool.kind = kind
         pool.expect([module, name, *imports])

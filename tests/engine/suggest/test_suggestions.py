@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from albert_tools import Failure
+from albert_tools.engine.suggesting import Suggestions
 from tests.helpers.shop import RULES, SENT, SHOP, USERS, Agent, track_all
 
 
@@ -219,6 +222,29 @@ def test_a_session_sees_its_own_repetitions_and_others_only_with_read_records(be
     assert Agent(bench.service).call("suggest_tools") == {"suggestions": []}
     with pytest.raises(Failure, match="read_records"):
         Agent(bench.service).call("suggest_tools", everyone=True)
+
+
+def test_a_session_that_asks_often_uses_one_thread(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    released, reading = threading.Event(), list[str]()
+
+    def own(_: Any, session: str, *rest: Any) -> list[Any]:
+        reading.append(session)
+        assert released.wait(60)
+        return []
+
+    async def race(service: Any) -> list[str]:
+        flood, other = (service.open_session(client) for client in ("flood", "other"))
+        asked = [asyncio.create_task(service.suggest(session=token)) for _, token in (*[flood] * 5, other)]
+        while other[0].id not in reading:
+            await asyncio.sleep(0.01)
+        before, ids = [*reading], [flood[0].id, other[0].id]
+        released.set()
+        await asyncio.gather(*asked)
+        assert len(reading) == 6
+        return [*map(str, map(ids.index, before))]
+
+    monkeypatch.setattr(Suggestions, "_own", own)
+    assert bench.service.run(race) == ["0", "1"]
 
 
 def test_with_read_records_a_session_sees_what_all_repeat(make_bench: Any) -> None:

@@ -346,6 +346,24 @@ async def test_the_number_of_concurrent_processes_is_limited() -> None:
     assert 1 <= most <= confined_function.MAX_AT_ONCE
 
 
+async def test_a_session_whose_calls_take_long_leaves_places_for_others(tmp_path: Path) -> None:
+    service = ToolService.open(
+        home=tmp_path / "home", workspace=tmp_path, governance={}, primitives=[confined_primitives.word_lengths]
+    )
+    async with service:
+        flood, other = (service.open_session(client)[1] for client in ("flood", "other"))
+        flooding = [
+            asyncio.create_task(service.invoke("word_lengths", {"text": "endless"}, session=flood)) for _ in range(6)
+        ]
+        while not confined_processes():
+            await asyncio.sleep(0.01)
+        assert (await service.invoke("word_lengths", {"text": "a"}, session=other)).value() == {"a": 1}
+        assert not any(task.done() for task in flooding)
+        for task in flooding:
+            task.cancel()
+        await asyncio.gather(*flooding, return_exceptions=True)
+
+
 def ignores_signals(pid: int) -> bool:
     """Whether a process has already reached the point where it ignores SIGTERM."""
     status = Path(f"/proc/{pid}/status").read_text("utf-8")

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from weakref import WeakValueDictionary
+
+#: The client for which something is executed, see `acting_for`; None for the owner.
+CLIENT: ContextVar[str | None] = ContextVar("albert_client", default=None)
+
+
+@contextmanager
+def acting_for(client: str | None) -> Iterator[None]:
+    """Make the calls within for a client; if it is None, for the client around them."""
+    before = CLIENT.set(client or CLIENT.get())
+    try:
+        yield
+    finally:
+        CLIENT.reset(before)
 
 
 class Turns:
