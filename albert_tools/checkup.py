@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.builtins.catalog import PLACES
-from albert_tools.engine.actions import ACTIONS
+from albert_tools.engine.agent.agent_tools import judged_actions
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import running_on
 from albert_tools.engine.pipeline.notify import problem_of
@@ -278,9 +278,8 @@ def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     primitives, home = service.registry.primitives(), os.path.expanduser("~")
     found_workspace = service.workspace_or_failure
     workspace = "" if isinstance(found_workspace, Failure) else str(found_workspace.root)
-    mistakes = lint(
-        rules, [p.definition for p in (*primitives, *ACTIONS)], [s.name for s in service.store.list()], workspace, home
-    )
+    judged = [p.definition for p in (*primitives, *judged_actions().values())]
+    mistakes = lint(rules, judged, [s.name for s in service.store.list()], workspace, home)
     missing = (problem.partition(": ") for problem in service.registry.problems)
     mistakes += lint_settings(rules, primitives, PLACES)
     mistakes += [

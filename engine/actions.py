@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,8 +20,11 @@ from albert_tools.engine.authority.approval_digest import arguments_digest
 from albert_tools.engine.call.context import Call, Run, ServiceContext
 from albert_tools.engine.model.definition import Effect, ToolDefinition, ToolParameter
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.parameter_types import Hash
+from albert_tools.engine.model.primitive import Primitive, primitive
+from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.pipeline.pipeline import Pipeline, action_stages
 from albert_tools.engine.pipeline.session import RUN_SOURCE
@@ -57,8 +60,16 @@ REVOKE = _action("revoke_session", "End another session.", "write", "session", g
 CANCEL = _action("cancel_run", "Cancel a run of another session or of the owner.", "write", "run", gated=True)
 RESUME = _action("resume_run", "Resume a run of another session or of the owner.", "write", "run", gated=True)
 READ = _action("read_records", "Read the ledger, or the runs of others.", "read", "of", gated=True)
+
+
+@primitive(effects=["write"], category="artifact", family="actions")
+async def put_content(context: CallContext, content_hash: Hash, size_bytes: Annotated[int, Bound(minimum=0)]) -> str:
+    """Store a content, so that requests of the wire protocol can name it by its hash."""
+    raise NotImplementedError
+
+
 #: All actions that are judged. A gated action is denied until the owner's rules allow it by name.
-ACTIONS = (DEFINE, REMOVE, RUN, REVOKE, CANCEL, RESUME, READ)
+ACTIONS = (DEFINE, REMOVE, RUN, REVOKE, CANCEL, RESUME, READ, put_content)
 
 
 async def permitted() -> None:

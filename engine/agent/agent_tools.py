@@ -15,7 +15,7 @@ from typing import Any, Literal, TypedDict
 
 from msgspec.structs import replace
 
-from albert_tools.engine.actions import ActionRequest
+from albert_tools.engine.actions import ACTIONS, ActionRequest
 from albert_tools.engine.agent.language_help import Help, language_help
 from albert_tools.engine.agent.similar import similar
 from albert_tools.engine.call.arguments import validated_arguments
@@ -308,6 +308,12 @@ def agent_tools() -> Mapping[str, Primitive]:
         effects = _EFFECTS.get(name, ("read",))
         declarations[name] = primitive(effects=effects, family="agent", schemas=declared, timeout=60.0)(method)
     return declarations
+
+
+@cache
+def judged_actions() -> Mapping[str, Primitive]:
+    """What the rules judge besides calls of tools: the actions, and the agent's own tools that only read. By name."""
+    return {**{action.name: action for action in ACTIONS}, **{name: agent_tools()[name] for name in READING_TOOLS}}
 
 
 class AgentTools:

@@ -12,7 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.agent.agent_tools import judged_actions
+from albert_tools.engine.call.arguments import argument_violations
+from albert_tools.engine.describing import Description
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.policy.decision import Decision
 
 if TYPE_CHECKING:
@@ -41,7 +45,6 @@ def demand_rules(service: ToolService, file: Path) -> Governance:
 
 def _in_force(service: ToolService, file: Path, root: str, project: Path | None) -> RulesInForce:
     from albert_tools.engine.authority.rules_source import RulesSource
-    from albert_tools.engine.model.reserved_names import RESERVED
 
     if not os.path.lexists(file):
         raise Failure("not_found", f"there is no file {str(file)!r}", hint="give the path of a file of rules")
@@ -50,6 +53,14 @@ def _in_force(service: ToolService, file: Path, root: str, project: Path | None)
     if isinstance(rules, Failure):
         raise rules.copy(hint="correct it and try again; the rules in force stay as they are")
     return rules
+
+
+async def describe(service: ToolService, name: str, *, session: str | None = None) -> Description:
+    """A tool, see `ToolService.describe`, or an action: the rules can name both."""
+    action = judged_actions().get(name)
+    if action is None:
+        return await service.describe(name, session=session)
+    return Description(action.definition, gated=action.gated)
 
 
 async def decisions_on(
@@ -65,7 +76,7 @@ async def decisions_on(
     Raises:
         Failure: the workspace can't be used; `invalid_arguments`.
     """
-    wrong = await service.validate(definition.name, arguments)
+    wrong = await asyncio.to_thread(argument_violations, definition, arguments)
     if wrong:
         raise Failure(
             "invalid_arguments",
@@ -89,7 +100,8 @@ def judged(
     Raises:
         Failure: the workspace can't be used.
     """
-    workspace, primitive = service.workspace, service.registry.primitive(definition.name)
+    action = judged_actions().get(definition.name)
+    workspace, primitive = service.workspace, action or service.registry.primitive(definition.name)
     given = definition.with_defaults(arguments)
     try:
         decisions = authority.judge(definition, primitive, given, workspace, mode)
@@ -120,6 +132,8 @@ def _of_session(
         message = f"{definition.name} is not among the tools of the session's lease"
         decisions.append(Decision("deny", "lease.tools", "denied", message))
     seen = {kind: f"{kind} data" for kind in session.seen}
+    if definition.name in RESERVED:
+        return decisions  # An action passes no stage of flows.
     if definition.kind == "primitive":
         return decisions + flows.judge_session(definition, arguments, lambda: seen)
     if definition.manifest is not None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.policy.decision import strictest
-from albert_tools.surfaces.cli.decisions import authority_of, decisions_on
+from albert_tools.surfaces.cli.decisions import authority_of, decisions_on, describe
 from albert_tools.surfaces.text.console import Console, one_line
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ async def _decided(service: ToolService, authority: Authority, expected: Expecte
         "expected": expected.verdict,
     }
     try:
-        definition = (await service.describe(expected.tool)).definition
+        for name in (expected.session.tools if expected.session is not None else None) or ():
+            if name not in RESERVED:
+                await service.describe(name)  # A misspelt name in a lease would deny the call.
+        definition = (await describe(service, expected.tool)).definition
         decision = strictest(
             await decisions_on(service, authority, definition, expected.arguments, expected.mode, expected.session)
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import listed
-from albert_tools.surfaces.cli.decisions import decisions_on
+from albert_tools.surfaces.cli.decisions import decisions_on, describe
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.console import Console, one_line, safe
 
@@ -46,7 +46,7 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     from albert_tools.engine.policy.modes import mode_named
     from albert_tools.surfaces.cli.arguments import read_arguments
 
-    described = await service.describe(options.name, session=token())
+    described = await describe(service, options.name, session=token())
     arguments = read_arguments(options.arguments, options.args, described.definition)
     flows = service.flow_decisions(described.definition)
     rules = service.ruling()

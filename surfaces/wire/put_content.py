@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
 
 from blake3 import blake3
 from msgspec.structs import replace
 
 from albert_tools.builtins.files.artifacts import demand_room
+from albert_tools.engine.actions import put_content
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.parameter_types import Hash
-from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
-from albert_tools.engine.model.schema import Bound
 from albert_tools.service import ToolService
-
-
-@primitive(effects=["write"], category="artifact", family="actions")
-async def put_content(context: CallContext, content_hash: Hash, size_bytes: Annotated[int, Bound(minimum=0)]) -> str:
-    """Store a content, so that requests of the wire protocol can name it by its hash."""
-    raise NotImplementedError
 
 
 async def demand(service: ToolService, token: str) -> None:

@@ -321,6 +321,37 @@ def test_expected_decisions(ruled: Any) -> None:
     assert "current_time() in NORMAL is deny, expected allow" in ruled("policy", "test", "expected.yaml").out
 
 
+def test_rules_on_actions_are_checked_explained_and_tested(ruled: Any) -> None:
+    rules = ruled.home / "config" / "governance.yaml"
+    rules.write_text(
+        "deny: [run_source, language_help, put_content]\ntools: {define_tool: {requires_approval_in_modes: [NORMAL]}}\n"
+    )
+    assert ruled("policy", "check").out == "the rules have no mistakes\n"
+    assert ruled("policy", "explain", "run_source", "source=x").out == (
+        "deny  deny  run_source is denied by the rules\ndecision: deny\n"
+    )
+    ruled.write(
+        "expected.yaml",
+        "- session: {tools: [define_tool], seen: [private, outside]}\n"
+        "  ask: [{define_tool: {source: x}}]\n"
+        "  allow: [search_tools]\n"
+        "  deny: [{run_source: {source: x}}, language_help, {remove_tool: {name: x}}, {revoke_session: {session: x}}]\n",
+    )
+    assert ruled("policy", "test", "expected.yaml").out == "all 6 decisions are as expected\n"
+    # `run_tool` is judged as the tool that it runs.
+    rules.write_text("deny: [run_tool]\n")
+    assert ruled("policy", "check").out.startswith("warning: deny.run_tool: there is no tool named 'run_tool'")
+
+
+def test_a_misspelled_tool_of_an_expected_session_is_not_denied(ruled: Any) -> None:
+    ruled.write("expected.yaml", "- session: {tools: [read_fiel]}\n  deny: [{read_file: {path: a}}]\n")
+    done = ruled("policy", "test", "expected.yaml")
+    assert (done.code, done.out.splitlines()[0]) == (
+        1,
+        "expected.yaml:2: read_file(path=\"a\") can't be judged: no tool named 'read_fiel'; did you mean 'read_file'?",
+    )
+
+
 def test_a_call_that_can_not_be_made_is_not_denied(ruled: Any) -> None:
     ruled.write("expected.yaml", "- deny:\n    - read_fiel: {path: a}\n    - write_file: {path: a}\n")
     done = ruled("policy", "test", "expected.yaml")
