@@ -23,7 +23,7 @@ from blake3 import blake3
 
 from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import Artifact, ContentStore
+from albert_tools.engine.model.protocols import Artifact, ArtifactStore, ContentStore
 from albert_tools.store.atomic import write_atomic, writing
 from albert_tools.store.contents.references import texts_in
 from albert_tools.store.contents.stored_contents import REF
@@ -34,7 +34,7 @@ from albert_tools.store.private_folder import check_private, make_private
 MAX_RECORD = 16 * 1024 * 1024
 
 
-class StoredArtifacts(ABC):
+class StoredArtifacts(ArtifactStore, ABC):
     """An `ArtifactStore`. Safe to use from any number of threads and processes."""
 
     def __init__(self, contents: ContentStore) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from albert_tools.engine.model.home_file import FolderFile, HomeFile
 from albert_tools.store.places import MODE, MOUNTS, RULES, Homes
@@ -15,41 +15,8 @@ if TYPE_CHECKING:
     from albert_tools.engine.policy.modes import Modes
     from albert_tools.store.artifacts import StoredArtifacts
     from albert_tools.store.contents.stored_contents import StoredContents
+    from albert_tools.store.postgres_home import PostgresHome
     from albert_tools.store.tools.stored_tools import StoredTools
-
-
-class Home(Protocol):
-    """What a home stores. Its parts raise Failure when they are used, not when they are made."""
-
-    #: The folders on this machine.
-    local: Homes
-
-    @property
-    def record(self) -> Record:
-        """The record."""
-
-    @property
-    def tools(self) -> StoredTools:
-        """The saved tools."""
-
-    @property
-    def contents(self) -> StoredContents:
-        """The values by hash."""
-
-    @property
-    def artifacts(self) -> StoredArtifacts:
-        """The artifacts."""
-
-    @property
-    def rules(self) -> Path | HomeFile:
-        """The owner's rules."""
-
-    @property
-    def mounts(self) -> HomeFile:
-        """The mounted servers."""
-
-    def modes(self) -> Modes:
-        """The mode."""
 
 
 class FolderHome:
@@ -60,45 +27,49 @@ class FolderHome:
 
     @cached_property
     def record(self) -> Record:
-        """See `Home`."""
+        """The record."""
         return Record(self.local.state / "record")
 
     @cached_property
     def tools(self) -> StoredTools:
-        """See `Home`."""
+        """The saved tools."""
         from albert_tools.store.tools.tool_store import TinyToolStore
 
         return TinyToolStore(self.local.tools, lambda: self.local.cache)
 
     @cached_property
     def contents(self) -> StoredContents:
-        """See `Home`."""
+        """The values by hash."""
         from albert_tools.store.contents.content_store import Contents
 
         return Contents(self.local.state / "contents")
 
     @cached_property
     def artifacts(self) -> StoredArtifacts:
-        """See `Home`."""
+        """The artifacts."""
         from albert_tools.store.artifacts import Artifacts
 
         return Artifacts(self.local.state / "artifacts", self.contents)
 
     @property
     def rules(self) -> Path:
-        """See `Home`."""
+        """The owner's rules."""
         return self.local.config / RULES
 
     @property
     def mounts(self) -> HomeFile:
-        """See `Home`."""
+        """The mounted servers."""
         return FolderFile(self.local.config / MOUNTS)
 
     def modes(self) -> Modes:
-        """See `Home`."""
+        """The mode."""
         from albert_tools.engine.policy.modes import Modes
 
         return Modes(self.local.state / MODE, ledger=self.record)
+
+
+#: What a home stores, in a folder or in a database. Its parts raise Failure when they are used, not when they are made.
+Home: TypeAlias = "FolderHome | PostgresHome"
 
 
 def home_at(local: Homes) -> Home:

@@ -19,7 +19,7 @@ from albert_tools.store.tools.stored_tools import StoredTools
 
 
 class PostgresHome:
-    """See `Home`. The record has a connection of its own, and the other parts share one."""
+    """As `FolderHome`, in PostgreSQL. The record has a connection of its own, and the other parts share one."""
 
     def __init__(self, local: Homes, record: Record) -> None:
         self.local, self.record = local, record
@@ -28,29 +28,29 @@ class PostgresHome:
 
     @cached_property
     def tools(self) -> StoredTools:
-        """See `Home`."""
+        """See `FolderHome`."""
         return PostgresToolStore(self._tables)
 
     @cached_property
     def contents(self) -> StoredContents:
-        """See `Home`."""
+        """See `FolderHome`."""
         return PostgresContents(self._tables)
 
     @cached_property
     def artifacts(self) -> StoredArtifacts:
-        """See `Home`."""
+        """See `FolderHome`."""
         return PostgresArtifacts(self._tables, self.contents)
 
     @property
     def rules(self) -> HomeFile:
-        """See `Home`."""
+        """See `FolderHome`."""
         return PostgresFile(self._files, RULES)
 
     @property
     def mounts(self) -> HomeFile:
-        """See `Home`."""
+        """See `FolderHome`."""
         return PostgresFile(self._files, MOUNTS)
 
     def modes(self) -> Modes:
-        """See `Home`."""
+        """See `FolderHome`."""
         return Modes(PostgresFile(self._files, MODE), ledger=self.record, folder=self.local.state)

@@ -93,7 +93,11 @@ class ToolStore(Protocol):
         """
 
     def list(self) -> list[Summary]:
-        """The tools that are not deleted, by name. Damaged entries have a `problem`."""
+        """The tools that are not deleted, by name. Damaged entries have a `problem`. The saves of all processes are included.
+
+        Raises:
+            Failure: `io_error` if they can't be read. `page`, `names`, `alike`, `callers` and `search` raise it, too.
+        """
 
     def page(self, after: str, limit: int) -> builtins.list[Summary]:
         """At most `limit` tools that are not deleted and whose names follow `after`, by name."""
@@ -111,9 +115,10 @@ class ToolStore(Protocol):
         """At most `limit` versions of a tool, newest first, and the total number of versions. The tool may be deleted."""
 
     def search(self, text: str, limit: int = 20, any_word: bool = False) -> builtins.list[Summary]:
-        """The tools whose name, description or source contain the words of `text`, best match first.
+        """At most `limit` tools whose name, description or source contain the words of `text`, best match first.
 
-        With `any_word`, tools with only some of the words are found although others have all of them.
+        If no tool contains all words, or with `any_word`, a tool needs to contain only one of them.
+        A text without letters and digits has no results. For a blank text, the results are the first tools by name.
         """
 
     def delete(self, name: str, over: str | None = None) -> None:
@@ -446,7 +451,7 @@ class ContentStore(Protocol):
     """Values that are stored under the hash of their content. Any thread of any process may call every method."""
 
     def put(self, content: bytes) -> str:
-        """Store `content` durably. Returns its reference, ``b3:<64 hex digits>``.
+        """Store `content` durably. Returns its reference, ``b3:<64 hex digits>``. Storing it again resets its age.
 
         Raises:
             Failure: `io_error`.
@@ -470,7 +475,7 @@ class ContentStore(Protocol):
         """
 
     def size(self, ref: str) -> int:
-        """The value's size in bytes. Raises as `get`."""
+        """The value's size in bytes. The content is not verified. Raises as `get`, except `damaged`."""
 
     def renew(self, ref: str) -> int:
         """Verify a value and reset its age. Returns its size in bytes. Raises as `get`."""

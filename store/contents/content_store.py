@@ -30,7 +30,7 @@ class Contents(StoredContents):
         self.folder = Path(os.path.abspath(folder))
 
     def put(self, content: bytes) -> str:
-        """See `StoredContents`."""
+        """See `ContentStore`."""
         ref = ref_of(content)
         path = self._path(ref)
         make_private(self.folder, "the contents")
@@ -48,7 +48,7 @@ class Contents(StoredContents):
         return ref
 
     def size(self, ref: str) -> int:
-        """See `StoredContents`."""
+        """See `ContentStore`."""
         handle = self._open(ref)
         try:
             return os.fstat(handle).st_size

@@ -31,7 +31,7 @@ class PostgresContents(StoredContents):
         self._tables = tables
 
     def put(self, content: bytes) -> str:
-        """See `StoredContents`. Raises Failure `too_large`, too."""
+        """See `ContentStore`. Raises Failure `too_large`, too."""
         if len(content) > MAX_BYTES:
             raise Failure("too_large", f"a value in a database has at most {MAX_BYTES:,} bytes")
         ref = ref_of(content)
@@ -40,7 +40,7 @@ class PostgresContents(StoredContents):
         return ref
 
     def size(self, ref: str) -> int:
-        """See `StoredContents`."""
+        """See `ContentStore`."""
         parts_of(ref)
         for (size,) in self._tables.rows(_SIZE, (ref,)):
             return int(size)

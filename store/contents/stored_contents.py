@@ -19,6 +19,7 @@ from blake3 import blake3
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.line_patterns import matcher
+from albert_tools.engine.model.protocols import ContentStore
 from albert_tools.engine.model.record_types import Matches
 from albert_tools.store.contents.line_matches import matching
 
@@ -43,16 +44,8 @@ class Collected(NamedTuple):
     left: int
 
 
-class StoredContents(ABC):
+class StoredContents(ContentStore, ABC):
     """A `ContentStore`. Safe to use from any number of threads and processes."""
-
-    @abstractmethod
-    def put(self, content: bytes) -> str:
-        """Store `content` durably and return its reference. Storing it again resets its age.
-
-        Raises:
-            Failure: `io_error`.
-        """
 
     def get(self, ref: str) -> bytes:
         """The whole value.
@@ -91,14 +84,6 @@ class StoredContents(ABC):
         if offset < 0 or limit < 0:
             raise Failure("invalid_arguments", f"can't search from {offset} for {limit} bytes: neither may be negative")
         return matching(self._verified(ref), matcher(pattern), offset, limit)
-
-    @abstractmethod
-    def size(self, ref: str) -> int:
-        """The size of the value in bytes. The content is not verified.
-
-        Raises:
-            Failure: as `get`, except `damaged`.
-        """
 
     def renew(self, ref: str) -> int:
         """Verify a value and reset its age. Returns its size in bytes.

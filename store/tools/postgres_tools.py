@@ -92,33 +92,33 @@ class PostgresToolStore(StoredTools):
         return (version for (version,) in self._tables.rows("SELECT version FROM versions WHERE tool = %s", (name,)))
 
     def has(self, name: str) -> bool:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return NAME.match(name) is not None and bool(self._tables.rows("SELECT 1 FROM tools WHERE name = %s", (name,)))
 
     def list(self) -> builtins.list[Summary]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return self._summaries("ORDER BY name")
 
     def page(self, after: str, limit: int) -> builtins.list[Summary]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return self._summaries("AND name > %s ORDER BY name LIMIT %s", after, limit)
 
     def names(self) -> builtins.list[str]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return [name for (name,) in self._tables.rows("SELECT name FROM tools WHERE NOT deleted ORDER BY name")]
 
     def alike(self, name: str) -> builtins.list[str]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         query = "SELECT name FROM tools WHERE look = %s AND NOT deleted ORDER BY name"
         return [name for (name,) in self._tables.rows(query, (look_key(name),))]
 
     def callers(self, name: str) -> builtins.list[tuple[str, str]]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         query = "SELECT caller, version FROM calls WHERE callee = %s ORDER BY caller"
         return [(caller, version) for caller, version in self._tables.rows(query, (name,))]
 
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
-        """See `StoredTools`. Raises Failure `io_error`."""
+        """See `ToolStore`. Raises Failure `io_error`."""
         if not NAME.match(name):
             return [], 0
         query = (
@@ -129,7 +129,7 @@ class PostgresToolStore(StoredTools):
         return [Saved(*row[:4]) for row in rows[:limit]], rows[0][4] if rows else 0
 
     def search(self, text: str, limit: int = 20, any_word: bool = False) -> builtins.list[Summary]:
-        """See `StoredTools`. A word counts more in a name than in a description, and there more than in a source; how rare it is
+        """See `ToolStore`. A word counts more in a name than in a description, and there more than in a source; how rare it is
         does not count.
         """
         if limit <= 0 or not text.strip():

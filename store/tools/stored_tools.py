@@ -18,7 +18,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import NAME
-from albert_tools.engine.model.protocols import Saved, Summary
+from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.store.tools.entry import Damaged, Entry, prove
 from albert_tools.store.tools.names import PREFIX, VERSION
 
@@ -28,7 +28,7 @@ CACHED = 512
 SHOWN = 12
 
 
-class StoredTools(ABC):
+class StoredTools(ToolStore, ABC):
     """A `ToolStore`. Any number of threads and processes may share it."""
 
     # Reading
@@ -58,49 +58,6 @@ class StoredTools(ABC):
                 tool=name,
             )
         return self._version(name, hashes[0])
-
-    @abstractmethod
-    def has(self, name: str) -> bool:
-        """Whether there is an entry of the tool. It may be deleted or damaged."""
-
-    @abstractmethod
-    def list(self) -> builtins.list[Summary]:
-        """The tools that are not deleted, sorted by name. Damaged entries have a `problem`.
-
-        The list includes the saves of all processes.
-
-        Raises:
-            Failure: `io_error` if they can't be read.
-        """
-
-    @abstractmethod
-    def page(self, after: str, limit: int) -> builtins.list[Summary]:
-        """At most `limit` tools whose names follow `after`, like a part of `list`. Raises as `list`."""
-
-    @abstractmethod
-    def names(self) -> builtins.list[str]:
-        """The names of the tools that are neither deleted nor damaged, in order. Raises as `list`."""
-
-    @abstractmethod
-    def alike(self, name: str) -> builtins.list[str]:
-        """Those of `names` that could look like `name`, see `look_key`. Raises as `list`."""
-
-    @abstractmethod
-    def callers(self, name: str) -> builtins.list[tuple[str, str]]:
-        """The tools that call a saved tool, each with the version of it that it calls. Raises as `list`."""
-
-    @abstractmethod
-    def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
-        """At most `limit` versions of a tool, newest first, and the total number. The tool may be deleted."""
-
-    @abstractmethod
-    def search(self, text: str, limit: int = 20, any_word: bool = False) -> builtins.list[Summary]:
-        """At most `limit` tools whose name, description or source contain the words of `text`, best match first.
-
-        If no tool contains all words, or with `any_word`, a tool needs to contain only one of them.
-        A text without letters and digits has no results. For a blank text, the results are the first tools by name.
-        Raises as `list`.
-        """
 
     @abstractmethod
     def verify(self) -> builtins.list[tuple[str, str]]:

@@ -106,31 +106,31 @@ class TinyToolStore(StoredTools):
         return hashes(Place.of(self.folder, name), name)
 
     def has(self, name: str) -> bool:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return NAME.match(name) is not None and os.path.lexists(Place.of(self.folder, name).entry)
 
     def list(self) -> builtins.list[Summary]:
-        """See `StoredTools`. Only changed files are read."""
+        """See `ToolStore`. Only changed files are read."""
         return self._opened_index().list()
 
     def page(self, after: str, limit: int) -> builtins.list[Summary]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return self._opened_index().page(after, limit)
 
     def names(self) -> builtins.list[str]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return self._opened_index().names()
 
     def alike(self, name: str) -> builtins.list[str]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return self._opened_index().alike(name)
 
     def callers(self, name: str) -> builtins.list[tuple[str, str]]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return self._opened_index().callers(name)
 
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
-        """See `StoredTools`. Never raises."""
+        """See `ToolStore`. Never raises."""
         return history(Place.of(self.folder, name), name, limit) if NAME.match(name) else ([], 0)
 
     def verify(self) -> builtins.list[tuple[str, str]]:
@@ -138,7 +138,7 @@ class TinyToolStore(StoredTools):
         return [(str(path), why) for path, why in verify(self.folder)]
 
     def search(self, text: str, limit: int = 20, any_word: bool = False) -> builtins.list[Summary]:
-        """See `StoredTools`."""
+        """See `ToolStore`."""
         return self._opened_index().search(text, limit, any_word)
 
     def close(self) -> None:
