@@ -60,11 +60,11 @@ def list_directory(context: CallContext, path: FilePath = ".", recursive: bool =
 
     Each entry is {"path", "type", "size_bytes"}: the path relative to the workspace, with "/", as read_file accepts it; the
     type "file", "directory", "symlink" or "other" (FIFO, socket, device); the size in bytes, 0 for every type but "file". The
-    folder itself is not in the list. With recursive, the list includes the content of all subfolders; linked folders are not
-    followed. A list has at most 10000 entries; find_files searches larger folders.
+    folder itself is not in the list. With recursive, the list includes the content of all subfolders, except those that are links,
+    that the rules forbid or that can't be opened. A list has at most 10000 entries; find_files searches larger folders.
 
-    Fails with `not_found`, `not_a_directory`, `too_large` (more entries: list a subfolder instead),
-    `invalid_arguments`, `io_error`, or `permission_denied` (outside the workspace).
+    Fails with `not_found`, `not_a_directory`, `too_large` (more entries, or folders more than 200 deep: list a subfolder
+    instead), `invalid_arguments`, `io_error`, or `permission_denied` (outside the workspace).
 
     Args:
         path: The folder to list, relative to the workspace; "." is the workspace itself.

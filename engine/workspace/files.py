@@ -266,35 +266,6 @@ def names(folder: int, most: int, files: bool) -> list[str]:
         os.close(handle)
 
 
-def entries_of(folder: int, shown: openat.Parts, room: int, most: int, path: str) -> list[tuple[str, Entry]]:
-    """Name and `Entry` of everything in an open folder, at most `room` entries.
-
-    Raises:
-        Failure: `too_large`. The message states the limit `most`.
-    """
-    handle = os.open(".", LISTED, dir_fd=folder)
-    listing: list[tuple[str, Entry]] = []
-    try:
-        with os.scandir(handle) as entries:
-            for entry in entries:
-                if len(listing) == room:
-                    raise Failure(
-                        "too_large",
-                        f"{show(path)} holds more than {most:,} entries, the most a listing can have",
-                        hint="list one of its folders, or without recursive, or use find_files",
-                    )
-                try:
-                    facts = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                size = facts.st_size if stat.S_ISREG(facts.st_mode) else 0
-                line = Entry("/".join((*shown, spoken(entry.name))), type_of(facts.st_mode), size)
-                listing.append((entry.name, line))
-    finally:
-        os.close(handle)
-    return listing
-
-
 def spoken(name: str) -> str:
     """A name as text. Bytes that are not UTF-8 are shown as escapes. No method accepts such an escaped name."""
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")

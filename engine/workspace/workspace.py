@@ -443,41 +443,25 @@ class Workspace(Resolver):
     def listing(self, path: str, recursive: bool = False) -> list[Entry]:
         """The entries of the folder at `path`, sorted by path; with `recursive`, also the entries of all subfolders.
 
-        Links to folders are listed but not followed. Sealed folders, and folders that the judge does not allow, are not entered.
+        A link to a folder, a sealed folder, a folder that the judge does not allow, and one that can't be opened are listed without
+        their content.
 
         Raises:
-            Failure: `not_found`, `not_a_directory`, `too_large` beyond `MAX_ENTRIES`, and as `open`.
+            Failure: `not_found`, `not_a_directory`, `too_large` beyond `MAX_ENTRIES` and as `walk_folder`, and as `open`.
         """
-        place = self._find(path)
-        spelled = self._spelled(place)
+        with self.folder(path):
+            pass  # `walk` would also take a file.
         entries: list[Entry] = []
-        with self._reporting(place):
-            top = self._real(place)
-            self.judge.demand(top.absolute, "read")
-            shown: openat.Parts = () if spelled == "." else tuple(spelled.split("/"))
-            ahead: list[tuple[openat.Parts, Place]] = [(shown, top)]
-            while ahead:
-                shown, here = ahead.pop()
-                self.judge.demand_going()
-                try:
-                    with self._folder(here) as folder:
-                        inner = files.entries_of(folder, shown, MAX_ENTRIES - len(entries), MAX_ENTRIES, path)
-                except (FileNotFoundError, NotADirectoryError):
-                    if here is top:
-                        raise
-                    continue  # The folder was deleted meanwhile.
-                except Failure as failure:
-                    if here is top or failure.rule not in ("albert_own", "shipped.forbidden_paths"):
-                        raise
-                    continue
-                entries.extend(entry for _, entry in inner)
-                if recursive:
-                    folders = [(entry, here.at((*here.parts, n))) for n, entry in inner if entry.type == "directory"]
-                    ahead.extend(
-                        (tuple(entry.path.split("/")), below)
-                        for entry, below in folders
-                        if self._enters(below.absolute)
-                    )
+        for met in self.walk(path, lambda _: recursive):
+            if len(entries) == MAX_ENTRIES:
+                raise Failure(
+                    "too_large",
+                    f"{show(path)} holds more than {MAX_ENTRIES:,} entries, the most a listing can have",
+                    hint="list one of its folders, or without recursive, or use find_files",
+                )
+            facts = files.facts_of(met.folder, met.name)
+            if facts is not None:
+                entries.append(Entry(met.path, met.type, facts.st_size if met.type == "file" else 0))
         return sorted(entries)
 
     def _enters(self, path: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +24,17 @@ from tests.helpers.refusals import refused, snapshot
 pytestmark = pytest.mark.usefixtures("way")
 
 LIMIT = 1 << 20
+
+#: Lists a folder without the capabilities of root that read every folder.
+AS_USER = """
+import ctypes, pathlib, struct, sys
+from albert_tools.engine.workspace.workspace import Workspace
+
+header, none = struct.pack("II", 0x20080522, 0), struct.pack("IIIIII", 0, 0, 0, 0, 0, 0)
+assert sys.platform != "linux" or ctypes.CDLL(None).capset(header, none) == 0
+with Workspace(pathlib.Path(sys.argv[1])) as workspace:
+    print([entry.path for entry in workspace.listing(".", recursive=True)])
+"""
 
 
 def test_reading_and_writing(workspace: Workspace, root: Path) -> None:
@@ -272,6 +285,23 @@ def test_a_listing(workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyP
     assert workspace.listing(".", recursive=True) == everything
     monkeypatch.setattr(workspace_module, "MAX_ENTRIES", len(everything) - 1)
     assert refused(lambda: workspace.listing(".", recursive=True)) == ("too_large", None)
+
+
+def test_a_folder_that_can_not_be_opened_is_listed_without_its_content(root: Path) -> None:
+    (root / "sub").chmod(0)
+    try:
+        line = [sys.executable, "-c", AS_USER, str(root)]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+    finally:
+        (root / "sub").chmod(0o700)
+    assert done.stdout == "['a.txt', 'sub']\n"
+
+
+def test_folders_that_are_too_deep_for_a_listing(workspace: Workspace, root: Path) -> None:
+    (root / "sub" / "/".join("d" * 210)).mkdir(parents=True)
+    assert refused(lambda: workspace.listing(".", recursive=True)) == ("too_large", None)
+    assert [e.path for e in workspace.listing("sub")] == ["sub/b.txt", "sub/d"]
+    assert len(workspace.listing("sub" + "/d" * 100, recursive=True)) == 110
 
 
 def test_a_name_that_is_not_text_is_listed_with_escapes(workspace: Workspace, root: Path) -> None:
