@@ -22,39 +22,46 @@ models are denied, because the mistake may have been meant as a restriction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, ValidationError, convert
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean, unknown_settings
 from albert_tools.engine.policy.model_rules import matches_name
 
 PLACE = "primitives.inference.providers"
-_KEYS = ("base_url", "api_key", "models", "price", "prices", "stream", "max_tokens_as")
-_MAX_TOKENS_AS = ("max_tokens", "max_completion_tokens")
+#: An amount of money.
+Amount = Annotated[float, Meta(ge=0, lt=1e12)]
 
 
-class Price(NamedTuple):
+class Price(Struct, frozen=True, forbid_unknown_fields=True):
     """Money per million tokens."""
 
-    prompt: float
-    completion: float
+    prompt: Amount
+    completion: Amount
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
         """The cost of a call."""
         return round((self.prompt * prompt_tokens + self.completion * completion_tokens) / 1_000_000, 9)
 
 
-class Provider(NamedTuple):
-    """A configured provider. `api_key` is the name of a secret. If `models` is None, all models are allowed."""
+class Key(Struct, frozen=True, forbid_unknown_fields=True):
+    """The key of a provider. `secret` is its name."""
 
-    name: str
-    base_url: str
-    api_key: str | None = None
+    secret: str
+
+
+class Provider(Struct, frozen=True):
+    """A configured provider. If `models` is None, all models are allowed."""
+
+    base_url: Annotated[str, Meta(pattern="^https?://[^?#]+$")]
+    api_key: Key | None = None
     models: tuple[str, ...] | None = None
     price: Price | None = None
-    prices: Mapping[str, Price] = {}
+    prices: dict[str, Price] = {}
     stream: bool = True
-    max_tokens_as: str = "max_tokens"
+    max_tokens_as: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
     def price_of(self, model: str) -> Price | None:
         """The price of a model; None if the owner set no price."""
@@ -78,8 +85,8 @@ def provider_of(settings: Mapping[str, Any], name: str, model: str | None) -> Pr
         )
     place = f"{PLACE}.{name}"
     try:
-        provider = _read(name, known[name])
-    except ValueError as error:
+        provider = _read(known[name])
+    except ValidationError as error:
         raise _denied(
             place, f"the configuration of {name!r} has a mistake: {error}", "the owner should correct it", "provider"
         ) from None
@@ -109,52 +116,21 @@ def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         return
     for name, document in providers.items():
         try:
-            _read(str(name), document)
-        except ValueError as error:
+            _read(document)
+        except ValidationError as error:
             yield f"providers.{name}", str(error)
 
 
-def _read(name: str, document: Any) -> Provider:
-    if not isinstance(document, Mapping):
-        raise ValueError("it must be a mapping with a base_url")
-    for key in document:
-        if key not in _KEYS:
-            raise ValueError(f"unknown setting {key!r}{did_you_mean(str(key), _KEYS)}")
-    url, key, models = document.get("base_url"), document.get("api_key"), document.get("models")
-    if not isinstance(url, str) or not url.startswith(("http://", "https://")) or "?" in url or "#" in url:
-        raise ValueError("base_url must begin with http:// or https:// and have no query")
-    secret = key.get("secret") if isinstance(key, Mapping) else None
-    if key is not None and (not isinstance(secret, str) or set(key) != {"secret"}):
-        raise ValueError("api_key must name a secret, {secret: NAME}; the key itself does not belong in a file")
-    if models is not None and not (isinstance(models, list) and all(isinstance(m, str) for m in models)):
-        raise ValueError("models must be a list of names")
-    prices = document.get("prices", {})
-    if not isinstance(prices, Mapping):
-        raise ValueError("prices must be a mapping by model")
-    stream, called = document.get("stream", True), document.get("max_tokens_as", "max_tokens")
-    if not isinstance(stream, bool):
-        raise ValueError("stream must be true or false")
-    if called not in _MAX_TOKENS_AS:
-        raise ValueError(f"max_tokens_as must be {' or '.join(_MAX_TOKENS_AS)}")
-    return Provider(
-        name,
-        url.rstrip("/"),
-        secret,
-        None if models is None else tuple(models),
-        _price(document["price"]) if "price" in document else None,
-        {str(model): _price(price) for model, price in prices.items()},
-        stream,
-        called,
-    )
-
-
-def _price(document: Any) -> Price:
-    if not isinstance(document, Mapping) or set(document) != {"prompt", "completion"}:
-        raise ValueError("a price must be {prompt: …, completion: …}, per million tokens")
-    for value in document.values():
-        if type(value) not in (int, float) or not 0 <= value < 1e12:
-            raise ValueError("a price must be a number, 0 or more")
-    return Price(float(document["prompt"]), float(document["completion"]))
+def _read(document: Any) -> Provider:
+    if isinstance(document, Mapping):
+        # msgspec refuses an unknown name only in a dict.
+        for name, message in unknown_settings(document, Provider.__struct_fields__):
+            raise ValidationError(f"{name}: {message}")
+        if isinstance(document.get("api_key"), str):
+            raise ValidationError(
+                "api_key must name a secret, {secret: NAME}; the key itself does not belong in a file"
+            )
+    return convert(document, Provider)
 
 
 def _denied(rule: str, message: str, hint: str, rationale: str) -> Failure:

@@ -102,9 +102,9 @@ async def _send(
 
     headers: dict[str, Any] = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
     if provider.api_key is not None:
-        headers["authorization"] = {"secret": provider.api_key, "prefix": "Bearer "}
+        headers["authorization"] = {"secret": provider.api_key.secret, "prefix": "Bearer "}
     data = json.dumps(body, ensure_ascii=False).encode()
-    request = HttpRequest("POST", f"{provider.base_url}/chat/completions", headers, data, by_owner=True)
+    request = HttpRequest("POST", f"{provider.base_url.rstrip('/')}/chat/completions", headers, data, by_owner=True)
     # The provider may have used tokens although no answer was received.
     may_have_run = False
     try:

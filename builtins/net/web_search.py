@@ -24,8 +24,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 from urllib.parse import urlencode, urlsplit
+
+from msgspec import Struct, ValidationError, convert, field
+from msgspec.structs import asdict
 
 from albert_tools.builtins.net.headers import check_headers
 from albert_tools.builtins.net.urls import read_url
@@ -48,12 +51,12 @@ class SearchResult(TypedDict):
     snippet: str
 
 
-class Provider(NamedTuple):
+class Provider(Struct, frozen=True):
     """A search service: its URL, parameters and headers, and the places of the results in its JSON."""
 
     url: str = ""
-    parameters: Mapping[str, str] = {"q": "{query}"}
-    headers: Mapping[str, Any] = {}
+    parameters: dict[str, str] = field(default_factory=lambda: {"q": "{query}"})
+    headers: dict[str, Any] = {}
     results: str = "results"
     title: str = "title"
     link: str = "url"
@@ -74,20 +77,23 @@ PROVIDERS = {
 
 def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields the mistakes in the owner's settings, each as its place and a message."""
-    known = ["provider", "ca_file", *Provider._fields]
-    unknown = unknown_settings(settings, known)
+    unknown = _unknown(settings)
     yield from unknown
-    if "provider" in settings and settings["provider"] not in PROVIDERS:
-        near = did_you_mean(str(settings["provider"]), PROVIDERS)
-        yield (
-            "provider",
-            f"unknown provider {settings['provider']!r}{near or '; known: ' + ', '.join(PROVIDERS)}",
-        )
-    elif not unknown:
+    if not unknown:
         try:
             check_headers(configured(settings).headers)
         except Failure as failure:
             yield "", failure.message
+
+
+def _unknown(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The names that don't exist, of settings and of a built-in service."""
+    unknown = unknown_settings(settings, ("provider", "ca_file", *Provider.__struct_fields__))
+    provider = settings.get("provider", "searxng")
+    if str(provider) not in PROVIDERS:
+        near = did_you_mean(str(provider), PROVIDERS) or f"; known: {', '.join(PROVIDERS)}"
+        unknown.append(("provider", f"unknown provider {provider!r}{near}"))
+    return unknown
 
 
 @primitive(
@@ -160,28 +166,19 @@ def configured(settings: Mapping[str, Any]) -> Provider:
     Raises:
         Failure: `not_found`: no service is configured; `invalid_arguments`: the configuration is invalid.
     """
-    known = PROVIDERS.get(str(settings.get("provider", "")), Provider())
-    unknown = settings.keys() - {"provider", "ca_file"} - set(Provider._fields)
-    if unknown or ("provider" in settings and settings["provider"] not in PROVIDERS):
-        wrong = sorted(unknown)[0] if unknown else settings["provider"]
-        raise Failure(
-            "invalid_arguments",
-            f"the configuration of web_search has the unknown {wrong!r}",
-            hint=f"settings: {', '.join(Provider._fields)}; providers: {', '.join(PROVIDERS)}",
-        )
-    provider = known._replace(**{k: v for k, v in settings.items() if k in Provider._fields})
+    for name, message in _unknown(settings):
+        raise Failure("invalid_arguments", f"the configuration of web_search has a mistake: {name}: {message}")
+    shipped = PROVIDERS.get(str(settings.get("provider", "")), Provider())
+    own = {name: value for name, value in settings.items() if name not in ("provider", "ca_file")}
+    try:
+        provider = convert({**asdict(shipped), **own}, Provider)
+    except ValidationError as error:
+        raise Failure("invalid_arguments", f"the configuration of web_search has a mistake: {error}") from None
     if not provider.url:
         raise Failure(
             "not_found",
             "no search service is configured",
             hint="the owner can put `primitives: {web_search: {provider: searxng, url: https://…/search}}` into governance.yaml",
-        )
-    texts = [v for k, v in provider._asdict().items() if k not in ("parameters", "headers")]
-    maps = isinstance(provider.parameters, Mapping) and isinstance(provider.headers, Mapping)
-    if not maps or not all(isinstance(v, str) for v in [*texts, *provider.parameters.values()]):
-        raise Failure(
-            "invalid_arguments",
-            "in the configuration of web_search, parameters and headers must be mappings, all else text",
         )
     read_url(provider.url)
     return provider

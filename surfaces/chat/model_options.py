@@ -38,8 +38,8 @@ def model_of(options: argparse.Namespace, service: ToolService) -> Model:
         name, address, stream = options.model or (provider.models or ("",))[0], provider.base_url, provider.stream
         price = provider.price_of(name)
         if provider.api_key is not None:
-            _demand_secret(service, provider.api_key, address)
-            key = secrets.take(provider.api_key)
+            _demand_secret(service, provider.api_key.secret, address)
+            key = secrets.take(provider.api_key.secret)
     api = options.api or ("anthropic" if _is_anthropic(address) else "openai")
     if api == "anthropic":
         from albert_tools.surfaces.chat.anthropic_model import AnthropicModel
@@ -69,7 +69,7 @@ def _provider(options: argparse.Namespace, service: ToolService) -> Provider | N
         raise Usage(f"several providers are configured: {', '.join(names[:20])}", "choose one with --provider")
     provider = provider_of(settings, options.provider or names[0], options.model)
     if options.model is None and (not provider.models or "*" in provider.models[0]):
-        raise Usage(f"the provider {provider.name!r} has no first model", "choose one with --model")
+        raise Usage(f"the provider {options.provider or names[0]!r} has no first model", "choose one with --model")
     return provider
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from albert_tools import Failure, ToolService
+from albert_tools.builtins.models.providers import wrong_settings
 from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.contents.stored_contents import ref_of
 from tests.helpers.catalogue_rows import elsewhere
@@ -369,6 +371,24 @@ def test_models_that_the_rules_deny(
     assert KEY not in error.message
     assert provider.requests == []
     assert denying.effects("inference") == []
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"modles": []}, "modles: there is no such setting; did you mean 'models'?"),
+        ({"api_key": KEY}, "api_key must name a secret, {secret: NAME}; the key itself does not belong in a file"),
+        ({"models": "small"}, "Expected `array | null`, got `str` - at `$.models`"),
+        ({"price": {"prompt": 1}}, "Object missing required field `completion` - at `$.price`"),
+        ({"price": {"prompt": float("nan"), "completion": 1}}, "Expected `float` >= 0.0 - at `$.price.prompt`"),
+        ({"price": {"prompt": True, "completion": 1}}, "Expected `float`, got `bool` - at `$.price.prompt`"),
+    ],
+)
+def test_mistakes_in_the_settings_of_a_provider(config: dict[str, Any], message: str) -> None:
+    document = {"base_url": "https://a.example/v1", **config}
+    for provider in (document, MappingProxyType(document)):
+        mistakes = [*wrong_settings({"providers": {"here": provider, "there": {"base_url": "https://b.example"}}})]
+        assert mistakes == [("providers.here", message)]
 
 
 def test_models_that_the_rules_allow(govern: Make, provider: Provider, home: Governed) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from albert_tools.builtins.net.client import Client
-from albert_tools.builtins.net.web_search import web_search
+from albert_tools.builtins.net.web_search import web_search, wrong_settings
 from tests.helpers.network import answer, called, raw
 
 FOUND = {
@@ -106,6 +106,22 @@ async def test_an_invalid_configuration(client: Client, settings: dict[str, Any]
     got, _, context = await search(client, settings)
     assert got.code == code
     assert context.effects == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "place", "message"),
+    [
+        ({"provider": "braev"}, "provider", "unknown provider 'braev'; did you mean 'brave'?"),
+        ({"provider": ["brave"]}, "provider", "unknown provider ['brave']; known: searxng, brave"),
+        ({"provider": "brave", "querry": "q"}, "querry", "there is no such setting"),
+        ({"provider": "brave", "parameters": ["q"]}, "", "Expected `object`, got `array` - at `$.parameters`"),
+        ({"provider": "brave", "parameters": {"page": 1}}, "", "Expected `str`, got `int` - at `$.parameters[...]`"),
+        ({"provider": "brave", "title": None}, "", "Expected `str`, got `null` - at `$.title`"),
+    ],
+)
+def test_mistakes_in_the_settings(settings: dict[str, Any], place: str, message: str) -> None:
+    ((where, said),) = wrong_settings(settings)
+    assert (where, said.removeprefix("the configuration of web_search has a mistake: ")) == (place, message)
 
 
 @pytest.mark.parametrize(

@@ -496,7 +496,7 @@ def test_policy_check(ruled: Any) -> None:
         'warning: primitives.bash.confinement: expected one of "bwrap", "landlock", "seatbelt", got str "nosuch"',
         "warning: primitives.bash.memory_mbb: there is no such setting; did you mean 'memory_mb'?",
         "warning: primitives.web_search.provider: unknown provider 'braev'; did you mean 'brave'?",
-        "warning: primitives.inference.providers.local: unknown setting 'base_ur'; did you mean 'base_url'?",
+        "warning: primitives.inference.providers.local: base_ur: there is no such setting; did you mean 'base_url'?",
     ]
     assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
     assert "warning: the rules have mistakes; `albert policy check` lists them\n" in ruled("tools").err
