@@ -12,7 +12,6 @@ import subprocess
 from contextlib import AsyncExitStack, suppress
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.command.kill_tree import kill_tree
 from albert_tools.engine.sandbox.command.landlock_task import Task
 from albert_tools.engine.sandbox.command.launchers import Launchers
 from albert_tools.engine.sandbox.command.process import PATIENCE, Process, within
@@ -21,6 +20,7 @@ from albert_tools.engine.sandbox.command.spawn_command import NO_INPUT, Streams,
 from albert_tools.engine.sandbox.command.task import Command
 from albert_tools.engine.sandbox.command.view import loaders
 from albert_tools.engine.sandbox.kernel import landlock
+from albert_tools.engine.sandbox.kernel.process_tree import kill_descendants
 
 #: The most bytes of the launcher's report.
 _MAX_REPORT = 1 << 16
@@ -98,7 +98,8 @@ class _Launched(Process):
             return
         self._popen.send_signal(signal.SIGTERM)
         if not await within(PATIENCE, self._popen):
-            await asyncio.to_thread(kill_tree, self._popen.pid, "")
+            await asyncio.to_thread(kill_descendants, self._popen.pid)
+            self._popen.kill()
             await within(PATIENCE, self._popen)
         self._popen.wait()
         os.set_blocking(self._report, False)

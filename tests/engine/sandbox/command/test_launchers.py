@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from albert_tools.engine.sandbox.command import start_landlock
 from albert_tools.engine.sandbox.command.confinement import PATH
 from albert_tools.engine.sandbox.command.launchers import Launcher, Launchers
 from albert_tools.engine.sandbox.command.output import Output
@@ -23,11 +24,11 @@ from albert_tools.engine.sandbox.command.view import View
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is a part of Linux")
 
 
-async def _parent(launchers: Launchers, top: Path) -> int:
+async def _parent(launchers: Launchers, top: Path, script: str = "echo $PPID") -> int:
     """The process that started a command."""
     opened = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        words, view = ["bash", "-c", "echo $PPID"], View(str(top), str(top))
+        words, view = ["bash", "-c", script], View(str(top), str(top))
         command = Command(words, view, opened, {"PATH": PATH}, 60.0, wanted="landlock", launchers=launchers)
         output = Output(1 << 16)
         ended = await run(command, output)
@@ -66,6 +67,29 @@ def test_a_launcher_that_has_died_is_replaced(tmp_path: Path, end: signal.Signal
         await launchers.aclose()
 
     asyncio.run(main())
+
+
+def test_a_launcher_that_hangs_is_killed_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start_landlock, "PATIENCE", 0.3)
+    file = tmp_path / "pids"
+
+    async def main() -> list[int]:
+        launchers = Launchers()
+        script = f"setsid sleep 600 & echo $PPID $$ $! > {file}; wait"
+        running = asyncio.create_task(_parent(launchers, tmp_path, script))
+        while not (file.exists() and len(pids := [*map(int, file.read_text().split())]) == 3):
+            await asyncio.sleep(0.02)
+        os.kill(pids[0], signal.SIGSTOP)
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+        await launchers.aclose()
+        return pids
+
+    for pid in asyncio.run(main()):
+        with suppress(FileNotFoundError):
+            # A process that nobody has reaped yet is a zombie.
+            assert Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_closing_leaves_no_launcher(tmp_path: Path) -> None:
