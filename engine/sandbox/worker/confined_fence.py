@@ -38,7 +38,7 @@ from albert_tools.engine.sandbox.kernel.bpf import (
 )
 from albert_tools.engine.sandbox.kernel.landlock import READ_DIR, READ_FILE, Grant
 from albert_tools.engine.sandbox.kernel.restrict import restriction
-from albert_tools.engine.sandbox.kernel.rlimits import address_space
+from albert_tools.engine.sandbox.worker.fence import Fence, process_limits
 
 #: A sentence about each confinement, strongest first.
 DESCRIPTIONS = {
@@ -81,8 +81,8 @@ def strongest() -> str:
     return "+".join(name for name, available in offered if available)
 
 
-class ConfinedFence:
-    """The wide fence, see `fence.AnyFence`. It is made when the imports are done.
+def wide_fence(limits: RunLimits, kind: str, readable: Iterable[str]) -> Fence:
+    """The fence around a confined function. It is made when the imports are done.
 
     Args:
         limits: The limits of the call; the memory is counted in addition to that of the imports.
@@ -92,32 +92,21 @@ class ConfinedFence:
     Raises:
         RuntimeError: the process has several threads. A fork has only one of them, so another may hold a lock for ever.
     """
+    if len(os.listdir("/proc/self/task")) > 1:
+        raise RuntimeError("what it imports starts threads, and a process with threads can't be forked safely")
+    files = "landlock" in kind
+    folders = outermost(map(os.path.realpath, readable)) if files else []
+    most = process_limits(limits, files=64)
 
-    def __init__(self, limits: RunLimits, kind: str, readable: Iterable[str]) -> None:
-        if len(os.listdir("/proc/self/task")) > 1:
-            raise RuntimeError("what it imports starts threads, and a process with threads can't be forked safely")
-        self.kind = kind
-        self._files = "landlock" in kind
-        self._readable = outermost(map(os.path.realpath, readable)) if self._files else []
-        self._limits = {
-            "RLIMIT_AS": address_space() + limits.memory_bytes,
-            "RLIMIT_CPU": limits.cpu_seconds,
-            "RLIMIT_CORE": 0,
-            "RLIMIT_FSIZE": 0,
-            "RLIMIT_NOFILE": 64,
-            "RLIMIT_NPROC": 0,
-            "RLIMIT_MEMLOCK": 0,
-            "RLIMIT_MSGQUEUE": 0,
-        }
-
-    def close(self) -> None:
-        """See `fence.AnyFence`."""
-        with _opened(self._readable) as grants:
+    def close() -> None:
+        with _opened(folders) as grants:
             restriction(
-                limits=self._limits,
-                grants=grants if self._files else None,
-                filter_program=_filter(self._files) if "seccomp" in self.kind else None,
+                limits=most,
+                grants=grants if files else None,
+                filter_program=_filter(files) if "seccomp" in kind else None,
             )()
+
+    return Fence(kind, close)
 
 
 def _filter(files: bool) -> bytes | None:

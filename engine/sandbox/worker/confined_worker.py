@@ -18,7 +18,8 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
-from albert_tools.engine.sandbox.worker.confined_fence import ConfinedFence
+from albert_tools.engine.sandbox.worker.confined_fence import wide_fence
+from albert_tools.engine.sandbox.worker.fence import Fence
 from albert_tools.engine.sandbox.worker.function_worker import FunctionWorker, text_of
 
 #: The most bytes of the answer, as JSON.
@@ -51,9 +52,9 @@ class ConfinedWorker(FunctionWorker):
 
         super().__init__(call, [], sys.getrecursionlimit(), MAX_RESULT)
 
-    def fence(self, limits: RunLimits, kind: str) -> ConfinedFence:
+    def fence(self, limits: RunLimits, kind: str) -> Fence:
         """The fence around this worker."""
-        return ConfinedFence(limits, kind, _readable())
+        return wide_fence(limits, kind, _readable())
 
     def encoded(self, result: Any) -> str:
         """The result as JSON.

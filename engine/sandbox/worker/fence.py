@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel import landlock, seccomp
@@ -33,48 +33,43 @@ _CALLS: dict[str, list[Op]] = {
 }
 
 
-class AnyFence(Protocol):
-    """A fence around a worker. It is prepared before workers are forked, and each worker calls `close`."""
+class Fence(NamedTuple):
+    """A fence around a worker. It is made before workers are forked, and each worker calls `close`.
+
+    `kind` is a key of `DESCRIPTIONS`. `close` confines the calling process permanently. It raises OSError if the kernel refuses;
+    then the process must not continue.
+    """
 
     kind: str
-
-    def close(self) -> None:
-        """Confine the calling process permanently.
-
-        Raises:
-            OSError: the kernel refuses. The process must not continue.
-        """
+    close: Callable[[], None]
 
 
-class Fence:
-    """The narrow fence. `kind` is a key of `DESCRIPTIONS`. The system calls `refused` fail instead of killing the worker."""
+def narrow_fence(limits: RunLimits, kind: str = "", refused: Sequence[str] = ()) -> Fence:
+    """A fence that leaves a worker a dozen system calls. The system calls `refused` fail instead of killing the worker."""
+    kind = kind or probe()
+    calls = _CALLS | {name: [refuse(errno.EACCES)] for name in refused}
+    close = restriction(
+        limits=process_limits(limits, files=1),
+        grants=[] if kind == "landlock" else None,
+        filter_program=assemble(calls, otherwise=KILL) if kind == "seccomp" else None,
+        # The worker's memory contains no secrets, so it needs no barrier against speculation.
+        filter_flags=seccomp.NO_BARRIER,
+    )
+    return Fence(kind, close)
 
-    def __init__(self, limits: RunLimits, kind: str = "", refused: Sequence[str] = ()) -> None:
-        self.kind = kind or probe()
-        calls = _CALLS | {name: [refuse(errno.EACCES)] for name in refused}
-        limits_of_process = {
-            # The program's memory is counted in addition to the memory of the empty worker.
-            "RLIMIT_AS": address_space() + limits.memory_bytes,
-            "RLIMIT_CPU": limits.cpu_seconds,
-            "RLIMIT_CORE": 0,
-            "RLIMIT_FSIZE": 0,
-            "RLIMIT_NOFILE": 1,
-            "RLIMIT_NPROC": 0,
-            "RLIMIT_MEMLOCK": 0,
-            "RLIMIT_MSGQUEUE": 0,
-        }
 
-        self._restrict = restriction(
-            limits=limits_of_process,
-            grants=[] if self.kind == "landlock" else None,
-            filter_program=assemble(calls, otherwise=KILL) if self.kind == "seccomp" else None,
-            # The worker's memory contains no secrets, so it needs no barrier against speculation.
-            filter_flags=seccomp.NO_BARRIER,
-        )
-
-    def close(self) -> None:
-        """See `AnyFence`."""
-        self._restrict()
+def process_limits(limits: RunLimits, files: int) -> dict[str, int]:
+    """The resource limits of a worker. The memory of a call is counted in addition to what this process has now."""
+    return {
+        "RLIMIT_AS": address_space() + limits.memory_bytes,
+        "RLIMIT_CPU": limits.cpu_seconds,
+        "RLIMIT_CORE": 0,
+        "RLIMIT_FSIZE": 0,
+        "RLIMIT_NOFILE": files,
+        "RLIMIT_NPROC": 0,
+        "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_MSGQUEUE": 0,
+    }
 
 
 def probe() -> str:

@@ -31,7 +31,7 @@ from albert_tools.engine.model.limits import USED_UP, RunLimits
 from albert_tools.engine.model.messages import brief, encodable
 from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
-from albert_tools.engine.sandbox.worker.fence import AnyFence, Fence
+from albert_tools.engine.sandbox.worker.fence import Fence, narrow_fence
 
 #: Asks the service a question, and returns its answer.
 Ask = Callable[[Any], Any]
@@ -66,10 +66,10 @@ class FunctionWorker:
         self._inbox: list[list[Any]] = []
         self._socket: socket.socket | None = None
 
-    def fence(self, limits: RunLimits, kind: str) -> AnyFence:
+    def fence(self, limits: RunLimits, kind: str) -> Fence:
         """The fence around this worker."""
         # For the text of a syntax error, CPython tries to open a file with the name of the source.
-        return Fence(limits, kind, ("open", "openat"))
+        return narrow_fence(limits, kind, ("open", "openat"))
 
     def rehearse(self) -> None:
         """Do nothing: the function takes too long. See `warm_up`."""

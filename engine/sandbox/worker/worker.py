@@ -42,7 +42,7 @@ from albert_tools.engine.model.limits import MAX_ROUNDS, MAX_STRUCTURE, USED_UP,
 from albert_tools.engine.sandbox.worker import fibres
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
-from albert_tools.engine.sandbox.worker.fence import Fence
+from albert_tools.engine.sandbox.worker.fence import Fence, narrow_fence
 from albert_tools.engine.sandbox.worker.prelude import ToolError
 from albert_tools.engine.sandbox.worker.world import facades, preload, program_builtins
 
@@ -117,7 +117,7 @@ class Worker:
 
     def fence(self, limits: RunLimits, kind: str) -> Fence:
         """The fence around this worker."""
-        return Fence(limits, kind)
+        return narrow_fence(limits, kind)
 
     def rehearse(self) -> None:
         """Run a small program through the same code and a socket, so that the first real program is fast."""

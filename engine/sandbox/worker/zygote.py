@@ -24,7 +24,7 @@ from typing import NoReturn, Protocol
 
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel.prctl import die_with_parent, no_new_privileges
-from albert_tools.engine.sandbox.worker.fence import AnyFence
+from albert_tools.engine.sandbox.worker.fence import Fence
 from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT, SPARE
 
 #: The pause after which the zygote may use its time for warming up. A short command has ended by then.
@@ -40,7 +40,7 @@ class Worker(Protocol):
     recursion: int
     closed: bool
 
-    def fence(self, limits: RunLimits, kind: str) -> AnyFence:
+    def fence(self, limits: RunLimits, kind: str) -> Fence:
         """The fence around the worker; `kind` is a weaker one than the machine supports, or empty."""
 
     def rehearse(self) -> None:
@@ -140,7 +140,7 @@ def _reap(control: socket.socket, alive: set[int]) -> None:
         control.sendall(REPORT.pack(ENDED, pid, status & 0xFFFFFFFF, 0))
 
 
-def _fork(control: socket.socket, worker: Worker, fence: AnyFence, *, rehearsed: bool) -> int:
+def _fork(control: socket.socket, worker: Worker, fence: Fence, *, rehearsed: bool) -> int:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     pid = os.fork()
     if pid == 0:
@@ -159,7 +159,7 @@ def _fork(control: socket.socket, worker: Worker, fence: AnyFence, *, rehearsed:
     return pid
 
 
-def _work(sock: socket.socket, worker: Worker, fence: AnyFence, rehearsed: bool) -> NoReturn:
+def _work(sock: socket.socket, worker: Worker, fence: Fence, rehearsed: bool) -> NoReturn:
     """In the worker: close all descriptors except the socket and what it prints to, close the fence, and serve."""
     die_with_parent()
     os.dup2(sock.fileno(), 0)
