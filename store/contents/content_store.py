@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.replace_file import sync_folder
 from albert_tools.store.atomic import write_atomic, writing
 from albert_tools.store.contents.stored_contents import BLOCK, Collected, StoredContents, not_found, parts_of, ref_of
@@ -36,16 +37,23 @@ class Contents(StoredContents):
         make_private(self.folder, "the contents")
         with writing(path.parent):
             try:
-                if _same(path, content):
+                if self._is_stored(ref):
                     os.utime(path)
-                    sync_folder(
-                        path.parent
-                    )  # the process that wrote the file may have died before it synced the folder
+                    # The process that wrote the file may have died before it synced the folder.
+                    sync_folder(path.parent)
                 else:
                     write_atomic(path.parent, path, content)
             except OSError as error:
                 raise io_failure("store a value at", path, error) from error
         return ref
+
+    def _is_stored(self, ref: str) -> bool:
+        """Whether the value is there and undamaged."""
+        try:
+            self.slice(ref, 0, 0)
+        except Failure:
+            return False
+        return True
 
     def size(self, ref: str) -> int:
         """See `ContentStore`."""
@@ -99,7 +107,8 @@ class Contents(StoredContents):
     def _blocks(self, ref: str) -> Iterator[bytes]:
         handle = self._open(ref)
         try:
-            yield from _blocks(handle)
+            while block := os.read(handle, BLOCK):
+                yield block
         except OSError as error:
             raise io_failure("read the value", self._path(ref), error) from error
         finally:
@@ -118,28 +127,3 @@ class Contents(StoredContents):
             os.close(handle)
             raise self._damaged(ref)
         return handle
-
-
-def _blocks(handle: int) -> Iterator[bytes]:
-    while block := os.read(handle, BLOCK):
-        yield block
-
-
-def _same(path: Path, content: bytes) -> bool:
-    """Whether the file at `path` contains exactly `content`."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        facts = os.fstat(handle)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size != len(content):
-            return False
-        position = 0
-        for block in _blocks(handle):
-            if block != content[position : position + len(block)]:
-                return False
-            position += len(block)
-        return position == len(content)
-    finally:
-        os.close(handle)
