@@ -12,14 +12,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from albert_tools.engine.judging.answers import Answer, Unbelievable
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.bounds import MAX_EXAMPLES
-from albert_tools.engine.model.definition import Callee, Program, ToolDefinition, ToolParameter, composite, pins_of
+from albert_tools.engine.model.definition import Callee, Program, ToolDefinition, composite, pins_of
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.json_values import problem_in
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
@@ -85,9 +84,7 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
         callees.values(),
         name=tool.name,
         description=tool.description,
-        parameters=tuple(
-            ToolParameter(p.name, p.schema, p.description, p.required, p.default) for p in tool.parameters
-        ),
+        parameters=tuple(tool.parameters),
         result=tool.result,
         timeout=tool.timeout,
         manifest=replace(tool.manifest, analysis=ANALYSIS),
@@ -103,7 +100,7 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
         source,
         definition,
         pins_of(callees),
-        tuple(Example(**msgspec.structs.asdict(e)) for e in tool.examples),
+        tuple(tool.examples),
         None
         if program is None
         else Program(tool.name, tool.name, program.lowered, tuple(tool.imports), tuple(program.lines)),

@@ -2,69 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any
 
 import msgspec
 
 from albert_tools.engine.model.bounds import MAX_TIMEOUT_SECONDS
+from albert_tools.engine.model.definition import ToolParameter
+from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.manifest import Manifest
-from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, Span
+from albert_tools.grammar.diagnostic import Diagnostic
 
-_Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+#: The most lines of a source, and columns of a line, that a place can name.
+_MAX_COUNT = 1_000_000
+_Count = Annotated[int, msgspec.Meta(ge=0, le=_MAX_COUNT)]
+_CODE = re.compile("[a-z][a-z-]{1,40}")
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True):
     pass
 
 
-class _Edit(_Record):
-    span: dict[str, _Count]
-    text: str
-
-
-class _Fix(_Record):
-    title: str
-    edits: list[_Edit]
-
-
-class _Finding(_Record):
-    code: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z-]{1,40}$")]
-    severity: Literal["error", "warning"]
-    message: str
-    hint: str | None
-    span: dict[str, _Count]
-    fix: _Fix | None
-
-
-class _Parameter(_Record):
-    name: str
-    schema: dict[str, Any]
-    description: str
-    required: bool
-    default: Any
-
-
-class _Example(_Record):
-    arguments: dict[str, Any]
-    files: dict[str, str]
-    expect_files: dict[str, str]
-    stubs: dict[str, Any]
-    line: _Count
-    has_result: bool
-    result: Any
-    raises: str | None
-
-
 class _Tool(_Record):
     name: str
     description: str
-    parameters: list[_Parameter]
+    parameters: list[ToolParameter]
     result: dict[str, Any]
     timeout: Annotated[float, msgspec.Meta(gt=0, le=MAX_TIMEOUT_SECONDS)]
     calls: list[str]
     imports: list[str]
-    examples: list[_Example]
+    examples: list[Example]
     manifest: Manifest
+
+    def __post_init__(self) -> None:
+        if not all(0 <= example.line <= _MAX_COUNT for example in self.examples):
+            raise ValueError("an invalid line")
 
 
 class _Program(_Record):
@@ -72,19 +44,28 @@ class _Program(_Record):
     lines: list[_Count]
 
 
-class Answer(_Record):
+class _Findings(_Record):
+    findings: tuple[Diagnostic, ...]
+
+    def __post_init__(self) -> None:
+        for finding in self.findings:
+            spans = [finding.span, *(edit.span for edit in (finding.fix.edits if finding.fix is not None else ()))]
+            places = [place for span in spans for place in span]
+            if not _CODE.fullmatch(finding.code) or not all(0 <= place <= _MAX_COUNT for place in places):
+                raise ValueError("an invalid finding")
+
+
+class Answer(_Findings):
     """The answer to a check. `defect` says why the compiler refused a source that the checker accepted."""
 
-    findings: list[_Finding]
     tool: _Tool | None = None
     program: _Program | None = None
     defect: str | None = None
 
 
-class FormatAnswer(_Record):
+class FormatAnswer(_Findings):
     """The answer to a request to format a source."""
 
-    findings: list[_Finding]
     text: str | None = None
 
 
@@ -97,25 +78,3 @@ class Outline(_Record):
 
 class Unbelievable(Exception):
     """An answer that an honest judging process never gives."""
-
-
-def diagnostics_of(findings: list[_Finding]) -> tuple[Diagnostic, ...]:
-    """The findings of an answer."""
-    return tuple(
-        Diagnostic(
-            f.code,
-            f.message,
-            _span(f.span),
-            f.hint,
-            Severity(f.severity),
-            None if f.fix is None else Fix(f.fix.title, tuple(Edit(_span(e.span), e.text) for e in f.fix.edits)),
-        )
-        for f in findings
-    )
-
-
-def _span(fields: dict[str, int]) -> Span:
-    try:
-        return Span(**fields)
-    except TypeError:
-        raise Unbelievable("an invalid place") from None

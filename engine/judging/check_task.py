@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec.structs import asdict
 
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import Checked, check
@@ -15,9 +14,9 @@ from albert_tools.engine.check.when_defined import with_existing_tools
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.judging.judging_limits import MAX_NAME
 from albert_tools.engine.judging.unknown_parts import unknown_parts
-from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
+from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.manifest import Declared, Manifest
+from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.sandbox.worker.function_worker import Ask
 from albert_tools.grammar import tree
 from albert_tools.grammar.parse import parse
@@ -80,31 +79,21 @@ class _AskedCatalog:
         if name not in self._known:
             exists = len(name) <= MAX_NAME and (self._names is None or name in self._names)
             answer = self._ask({"tool": name}) if exists else None
-            self._known[name] = None if answer is None else (_definition(answer["definition"]), answer["outdated"])
+            self._known[name] = None if answer is None else msgspec.convert(answer, tuple[ToolDefinition, str | None])
             self._unknown += answer is None
             if self._unknown == MANY_UNKNOWN:
                 self.names()
         return self._known[name]
 
 
-def _definition(fields: dict[str, Any]) -> ToolDefinition:
-    described = {
-        "parameters": tuple(ToolParameter(**p) for p in fields["parameters"]),
-        "effects": tuple(fields["effects"]),
-        "declared": msgspec.convert(fields["declared"], Declared),
-        "manifest": None if fields["manifest"] is None else Manifest.from_dict(fields["manifest"]),
-    }
-    return ToolDefinition(**{**fields, **described})
-
-
 def _check(source: str, ask: Ask, compiled: bool) -> Any:
     catalog = _AskedCatalog(ask)
     report = with_existing_tools(check(source, catalog), catalog, catalog.outdated, catalog.look_alike)
-    answer: dict[str, Any] = {"findings": [d.as_dict() for d in report.diagnostics]}
+    answer: dict[str, Any] = {"findings": msgspec.to_builtins(report.diagnostics)}
     if report.checked is not None:
         manifest = analyse(report.checked)
         findings = capped((*report.diagnostics, *unknown_parts(report.checked, manifest)))
-        answer["findings"] = [d.as_dict() for d in findings]
+        answer["findings"] = msgspec.to_builtins(findings)
         answer["tool"] = _tool(report.checked, manifest)
         if compiled:
             try:
@@ -120,11 +109,11 @@ def _tool(checked: Checked, manifest: Manifest) -> Any:
     return {
         "name": d.name,
         "description": d.description,
-        "parameters": [asdict(p) for p in d.parameters],
+        "parameters": msgspec.to_builtins(d.parameters),
         "result": d.result,
         "timeout": d.timeout,
         "calls": [c.name for c in checked.calls],
         "imports": checked.imports,
-        "examples": [asdict(e) for e in checked.examples],
+        "examples": msgspec.to_builtins(checked.examples),
         "manifest": manifest.as_dict(),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from albert_tools.engine.sandbox.worker.function_worker import Ask
 from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.unparse import format_source
@@ -14,7 +16,7 @@ def formatted(source: str, ask: Ask) -> Any:
     try:
         return {"findings": [], "text": format_source(source)}
     except SourceError as error:
-        return {"findings": [d.as_dict() for d in error.diagnostics]}
+        return {"findings": msgspec.to_builtins(error.diagnostics)}
 
 
 TASKS = {"format": formatted}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from albert_tools.engine.judging.answers import Answer, FormatAnswer, Outline, Unbelievable, diagnostics_of
+from albert_tools.engine.judging.answers import Answer, FormatAnswer, Outline, Unbelievable
 from albert_tools.engine.judging.judging_limits import (
     ALL_TASKS,
     BOUNDS,
@@ -121,7 +121,7 @@ class SourceJudge:
             checked = checked_source(answer, text, answers.known)
             if checked is not None and compiled and checked.program is None:
                 raise Unbelievable("no program")
-            return Judgement(diagnostics_of(answer.findings), checked)
+            return Judgement(answer.findings, checked)
         except Unbelievable as error:
             raise broke_protocol(_NAME, error) from None
 
@@ -139,7 +139,7 @@ class SourceJudge:
         if isinstance(answer, Diagnostic):
             raise SourceError([answer], text)
         if answer.text is None:
-            raise SourceError(diagnostics_of(answer.findings), text)
+            raise SourceError(answer.findings, text)
         return answer.text
 
     async def outline(self, source: str) -> Outline:
@@ -205,16 +205,7 @@ class _Answers:
         definition = self.known[name] = self._tools.get(name)
         if definition is None:
             return None
-        fields = ("name", "description", "result", "effects", "kind", "depth", "version")
-        return {
-            "definition": {field: getattr(definition, field) for field in fields}
-            | {
-                "parameters": [p.as_dict() for p in definition.parameters],
-                "declared": msgspec.to_builtins(definition.declared),
-                "manifest": None if definition.manifest is None else definition.manifest.as_dict(),
-            },
-            "outdated": self._tools.outdated(name),
-        }
+        return [msgspec.to_builtins(definition), self._tools.outdated(name)]
 
 
 def _too_much(limit: str) -> Diagnostic:

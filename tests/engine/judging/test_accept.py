@@ -42,7 +42,7 @@ FINDING = {
     "severity": "error",
     "message": "",
     "hint": None,
-    "span": {"line": 1, "column": 1, "end_line": 1, "end_column": 1},
+    "span": [1, 1, 1, 1],
     "fix": None,
 }
 KNOWN: dict[str, ToolDefinition | None] = {

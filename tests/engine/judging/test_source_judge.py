@@ -287,6 +287,9 @@ async def test_without_a_process_nothing_is_judged(tmp_path: Path, monkeypatch: 
         assert service.store.list() == []
 
 
+FINDING = {"code": "a-b", "severity": "error", "message": "", "hint": None, "span": [1, 1, 1, 1], "fix": None}
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -294,12 +297,11 @@ async def test_without_a_process_nothing_is_judged(tmp_path: Path, monkeypatch: 
         [],
         {"findings": []},
         {"findings": [], "tool": {"name": "t"}},
-        {
-            "findings": [
-                {"code": "Not a code", "severity": "error", "message": "", "hint": None, "span": {}, "fix": None}
-            ]
-        },
-        {"findings": [{"code": "a-b", "severity": "error", "message": "", "hint": None, "span": {}, "fix": None}]},
+        {"findings": [{**FINDING, "code": "Not a code"}]},
+        {"findings": [{**FINDING, "severity": "fatal"}]},
+        {"findings": [{**FINDING, "span": {}}]},
+        {"findings": [{**FINDING, "span": [1, 1, 1, -1]}]},
+        {"findings": [{**FINDING, "fix": {"title": "", "edits": [[[1, 1, 1, 10**30], ""]]}}]},
     ],
 )
 async def test_an_answer_of_another_form_is_a_violation(
@@ -311,6 +313,18 @@ async def test_an_answer_of_another_form_is_a_violation(
     monkeypatch.setattr(judge._pool, "call", lie)
     with pytest.raises(Failure) as caught:
         await judge.check(GOOD, Known())
+    assert caught.value.code == "sandbox_violation"
+
+
+async def test_a_finding_of_another_form_is_a_violation_for_format_too(
+    judge: SourceJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lie(*_: object) -> object:
+        return {"findings": [{**FINDING, "code": "Not a code"}]}
+
+    monkeypatch.setattr(judge._pool, "call", lie)
+    with pytest.raises(Failure) as caught:
+        await judge.format(GOOD)
     assert caught.value.code == "sandbox_violation"
 
 
