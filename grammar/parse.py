@@ -37,7 +37,7 @@ from albert_tools.grammar.diagnostic import Diagnostic, Span, in_order
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import disagreement, python_tree
 from albert_tools.grammar.source_error import SourceError
-from albert_tools.grammar.source_text import MAX_SOURCE_BYTES, source_text
+from albert_tools.grammar.source_text import source_text
 from albert_tools.grammar.syntax_hints import advice
 from albert_tools.grammar.unsupported import refusals
 
@@ -54,9 +54,9 @@ class Parsed(Struct, frozen=True):
 
 
 @with_room
-def parse(source: str | bytes, *, max_bytes: int = MAX_SOURCE_BYTES) -> Parsed:
-    """Parse a source. All line ends of Python are accepted. `max_bytes` can only lower the limit."""
-    text = source_text(source, min(max_bytes, MAX_SOURCE_BYTES))
+def parse(source: str | bytes) -> Parsed:
+    """Parse a source. All line ends of Python are accepted."""
+    text = source_text(source)
     if isinstance(text, Diagnostic):
         return Parsed(None, (text,))
     lark, scanner = _lark()

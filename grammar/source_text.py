@@ -12,20 +12,20 @@ MAX_SOURCE_BYTES = 128 * 1024
 _SAVE_AS_UTF8 = "save the source as UTF-8"
 
 
-def source_text(source: str | bytes, max_bytes: int = MAX_SOURCE_BYTES) -> str | Diagnostic:
+def source_text(source: str | bytes) -> str | Diagnostic:
     """The text of a source, whose lines end with ``\\n``. If it is too large or not Unicode, the finding that says so."""
     top = Span(1, 1, 1, 1)
     # A character has at least one byte, so a text that is too long is refused before it is encoded.
     size = len(source)
-    if size <= max_bytes and isinstance(source, str):
+    if size <= MAX_SOURCE_BYTES and isinstance(source, str):
         try:
             size = len(source.encode())
         except UnicodeEncodeError as error:
             return Diagnostic("not-text", f"the source is not valid Unicode ({error.reason})", top, hint=_SAVE_AS_UTF8)
-    if size > max_bytes:
+    if size > MAX_SOURCE_BYTES:
         return Diagnostic(
             "source-too-large",
-            f"the source has {size:,} bytes; at most {max_bytes:,} are allowed",
+            f"the source has {size:,} bytes; at most {MAX_SOURCE_BYTES:,} are allowed",
             top,
             hint="split it into several tools that call each other, and keep data in files",
         )

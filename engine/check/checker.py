@@ -15,7 +15,6 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -23,7 +22,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.check import annotation_schemas
 from albert_tools.engine.check.discovery import RULES
-from albert_tools.engine.check.facts import CheckLimits, Facts, called_name, docstring
+from albert_tools.engine.check.facts import Facts, called_name, docstring
 from albert_tools.engine.check.finding_limits import capped, problem_of, too_many_types, until_too_many
 from albert_tools.engine.check.partial_check import partial_findings
 from albert_tools.engine.check.scopes import spelled
@@ -43,7 +42,7 @@ from albert_tools.grammar.parse import parse
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import python_tree, uncompilable
 from albert_tools.grammar.source_error import SourceError
-from albert_tools.grammar.source_text import MAX_SOURCE_BYTES, source_text
+from albert_tools.grammar.source_text import source_text
 
 
 class Checked(Struct, frozen=True):
@@ -66,20 +65,16 @@ class Report(Struct, frozen=True):
 
 
 @with_room
-def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = None) -> Report:
+def check(source: str | bytes, catalog: Catalog) -> Report:
     """Check a source against the tools in `catalog`. Never raises for any source."""
-    limits = limits or CheckLimits()
-    text = source_text(source, min(limits.source_bytes, MAX_SOURCE_BYTES))
+    text = source_text(source)
     if isinstance(text, Diagnostic):
         return Report((text,), None)
-    known = _KnownTools(catalog)
     parsed = parse(text)
     if parsed.module is None:
-        others = partial_findings(
-            parsed.python or python_tree(text), lambda module: _findings(Facts(module, known, limits))
-        )
+        others = partial_findings(parsed.python or python_tree(text), lambda module: _findings(Facts(module, catalog)))
         return Report(capped(in_order([*parsed.diagnostics, *others])), None)
-    facts = Facts(parsed.module, known, limits, parsed.python)
+    facts = Facts(parsed.module, catalog, parsed.python)
     findings = in_order(_findings(facts))
     if any(d.severity == Severity.ERROR for d in findings):
         return Report(_with_working_fixes(capped(findings), _errors(findings), facts, _findings), None)
@@ -91,26 +86,6 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
     if isinstance(outcome, Diagnostic):
         return Report(capped(in_order([*findings, outcome])), None)
     return Report(capped(findings), outcome)
-
-
-class _KnownTools:
-    """The catalogue of one check. Each tool and the list of names are read at most once."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._found: dict[str, ToolDefinition | None] = {}
-
-    def get(self, name: str) -> ToolDefinition | None:
-        if name not in self._found:
-            self._found[name] = self._catalog.get(name)
-        return self._found[name]
-
-    def names(self) -> list[str]:
-        return self._names
-
-    @cached_property
-    def _names(self) -> list[str]:
-        return list(self._catalog.names())
 
 
 #: Findings that are also reported inside a refused class. They concern the code that its author moves to helpers.
@@ -175,10 +150,10 @@ def _fix_works(
     findings: Callable[[Facts], Iterable[Diagnostic]],
 ) -> bool:
     assert d.fix is not None
-    parsed = parse(d.fix.apply(facts.module.source), max_bytes=facts.limits.source_bytes)
+    parsed = parse(d.fix.apply(facts.module.source))
     if parsed.module is None:
         return False
-    changed = Facts(parsed.module, facts.catalog, facts.limits)
+    changed = Facts(parsed.module, facts.catalog)
     after = _errors(findings(changed))
     return after[d.code, d.message] < before[d.code, d.message] and not after - before
 

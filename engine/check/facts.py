@@ -16,7 +16,6 @@ from msgspec import Struct, field
 
 from albert_tools.engine.check.scopes import VARIABLE, bound_name, resolve, spelled
 from albert_tools.engine.model import vocabulary
-from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Span
@@ -38,19 +37,6 @@ BIND_LOCALS = (
 BINDING = (*BIND_LOCALS, tree.Comprehension, tree.Param)
 
 
-class CheckLimits(Struct, frozen=True):
-    """Limits on the shape of a source. Configuration may lower them."""
-
-    #: Nesting of saved tools: it is 0 for a primitive, and 1 + the deepest callee for a composite.
-    tool_depth: int = MAX_TOOL_DEPTH
-    #: Nesting of blocks. Deeper blocks are too hard to review.
-    block_depth: int = 8
-    #: Nesting of operators, calls and brackets within one expression.
-    expression_depth: int = 40
-    #: The size of the source, in bytes.
-    source_bytes: int = 128 * 1024
-
-
 class Binding(Struct, frozen=True):
     """A name, the place that binds it, and the kind of binding (``parameter``, ``assignment``, ``loop variable``, …)."""
 
@@ -67,7 +53,6 @@ class Facts(Struct, eq=False, dict=True):
 
     module: tree.Module
     catalog: Catalog
-    limits: CheckLimits
     _python: ast.Module | SyntaxError | None = None
     parents: dict[int, tree.Node] = field(default_factory=dict)
     functions: dict[str, tree.FunctionDef] = field(default_factory=dict)

@@ -196,7 +196,11 @@ def test_layout_follows_python() -> None:
 
 
 def test_the_size_limit() -> None:
-    assert parse("x" * 10, max_bytes=5).diagnostics[0].code == "source-too-large"
+    [found] = parse("#" * MAX_SOURCE_BYTES + "\n").diagnostics
+    assert (found.code, found.message) == (
+        "source-too-large",
+        "the source has 131,073 bytes; at most 131,072 are allowed",
+    )
     assert parse("#" * (MAX_SOURCE_BYTES - 1) + "\n").module is not None
 
 

@@ -8,9 +8,15 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error
+from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
 from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+#: Nesting of blocks. Deeper blocks are too hard to review.
+_MAX_BLOCK_DEPTH = 8
+#: Nesting of operators, calls and brackets within one expression.
+_MAX_EXPRESSION_DEPTH = 40
 
 CODES = (
     FindingCode(
@@ -42,36 +48,36 @@ _BLOCKS = (tree.If, tree.For, tree.While, tree.Try, tree.Match)
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check the depth of blocks, expressions and tool calls."""
-    yield from _blocks(facts, facts.module.body, 0)
+    yield from _blocks(facts.module.body, 0)
     yield from _expressions(facts)
     for call, name in facts.tool_calls:
         callee = facts.catalog.get(name)
-        if callee is not None and 1 + callee.depth > facts.limits.tool_depth:
+        if callee is not None and 1 + callee.depth > MAX_TOOL_DEPTH:
             yield error(
                 "tool-depth",
                 call.func,
-                f"calling {name!r} nests saved tools {1 + callee.depth} deep; at most {facts.limits.tool_depth} are allowed",
+                f"calling {name!r} nests saved tools {1 + callee.depth} deep; at most {MAX_TOOL_DEPTH} are allowed",
                 hint="call what it calls, directly",
             )
 
 
-def _blocks(facts: Facts, body: tuple[tree.Stmt, ...], depth: int) -> Iterator[Diagnostic]:
+def _blocks(body: tuple[tree.Stmt, ...], depth: int) -> Iterator[Diagnostic]:
     for stmt in body:
         if isinstance(stmt, tree.FunctionDef):
-            yield from _blocks(facts, stmt.body, 0)
+            yield from _blocks(stmt.body, 0)
         if not isinstance(stmt, _BLOCKS):
             continue
-        if depth + 1 > facts.limits.block_depth:
+        if depth + 1 > _MAX_BLOCK_DEPTH:
             at = stmt.span._replace(end_line=stmt.span.line, end_column=stmt.span.column + 1)
             yield error(
                 "block-depth",
                 at,
-                f"blocks are nested more than {facts.limits.block_depth} deep",
+                f"blocks are nested more than {_MAX_BLOCK_DEPTH} deep",
                 hint="move the inner part into a helper",
             )
             continue
         for inner in _inner(stmt):
-            yield from _blocks(facts, inner, depth + 1)
+            yield from _blocks(inner, depth + 1)
 
 
 def _inner(stmt: tree.Stmt) -> list[tuple[tree.Stmt, ...]]:
@@ -102,7 +108,7 @@ def _expressions(facts: Facts) -> Iterator[Diagnostic]:
             depth[id(child)] = depth[id(node)] + 1 if is_expression else 0
             if id(node) in reported:
                 reported.add(id(child))
-            elif depth[id(child)] > facts.limits.expression_depth:
+            elif depth[id(child)] > _MAX_EXPRESSION_DEPTH:
                 reported.add(id(child))
                 statement = next((id(a) for a in facts.ancestors(child) if type(a) not in _EXPRESSIONS), 0)
                 if statement in statements:
@@ -111,6 +117,6 @@ def _expressions(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "expression-depth",
                     child,
-                    f"an expression is nested more than {facts.limits.expression_depth} deep",
+                    f"an expression is nested more than {_MAX_EXPRESSION_DEPTH} deep",
                     hint="name the inner parts: assign them to variables first",
                 )

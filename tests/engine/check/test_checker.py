@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from albert_tools.engine.check.annotation_schemas import MAX_SCHEMA_NODES
 from albert_tools.engine.check.checker import Checked, check, check_or_raise
 from albert_tools.engine.check.codes import TYPES
-from albert_tools.engine.check.facts import CheckLimits
 from albert_tools.engine.check.finding_limits import MAX_FINDINGS, MAX_TEXT
 from albert_tools.engine.model.definition import ToolParameter
 from albert_tools.engine.model.schema import violations
@@ -242,47 +240,11 @@ def test_a_long_name_is_shortened_in_findings() -> None:
     assert len(found.message) == MAX_TEXT
 
 
-def test_the_catalogue_is_read_once_for_each_check() -> None:
-    class Counting:
-        def __init__(self) -> None:
-            self.reads: Counter[str] = Counter()
-
-        def get(self, name: str) -> None:
-            self.reads[name] += 1
-
-        def names(self) -> list[str]:
-            self.reads["*"] += 1
-            return ["read_file"]
-
-    counting = Counting()
-    calls = "".join(f"    tools.red_file{n % 7}(path=x)\n" for n in range(50))
-    check(f'def t(x: str) -> str:\n    """Return."""\n{calls}    return x\n', counting)
-    assert set(counting.reads.values()) == {1}
-
-
 def test_the_error_carries_all_findings() -> None:
     with pytest.raises(SourceError) as refused:
         check_or_raise("def t(x) -> int:\n    return y\n", catalog())
     assert [d.code for d in refused.value.diagnostics] == ["no-docstring", "no-annotation", "unknown-name"]
     assert "2:12 [unknown-name] nothing is named 'y'" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("limits", "code"),
-    [
-        (CheckLimits(tool_depth=1), "tool-depth"),
-        (CheckLimits(block_depth=1), "block-depth"),
-        (CheckLimits(expression_depth=3), "expression-depth"),
-        (CheckLimits(source_bytes=50), "source-too-large"),
-    ],
-)
-def test_limits_can_be_lowered(limits: CheckLimits, code: str) -> None:
-    source = (
-        'def t(path: str) -> str:\n    """Read."""\n    if path:\n        for c in path:\n'
-        "            return str(len([[tools.count_words(path=c)]]))\n    return path\n"
-    )
-    assert not check(source, catalog()).diagnostics
-    assert [d.code for d in check(source, catalog(), limits).diagnostics] == [code]
 
 
 def test_a_fix_that_would_break_something_else_is_not_offered() -> None:
