@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
+from collections.abc import Callable
 
 from benchmarks import (
     checking,
@@ -27,84 +28,46 @@ from benchmarks import (
     web,
 )
 
+#: The parts: each with its heading, and a function of the options that makes the lines of its tables.
+PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], list[str]]]] = {
+    "evaluate": ("Evaluation, as a ratio to CPython", lambda o: evaluate.table(o.rounds)),
+    "ordinary": ("Ordinary programs", lambda o: ordinary.table()),
+    "runs": ("Runs and calls", lambda o: runs.table(o.rounds * 20)),
+    "checking": ("Checking", lambda o: checking.table(o.rounds)),
+    "keeping": (
+        "Defining and keeping",
+        lambda o: keeping.table([100, 10_000, 100_000] if o.full else [100, 1_000, 10_000], o.rounds * 3),
+    ),
+    "records": ("Records", lambda o: records.table(o.rounds)),
+    "governed": (
+        "A governed call",
+        lambda o: [*governed.table(o.rounds), "", *observers.table(o.rounds), "", *journaled.table(o.rounds)],
+    ),
+    "files": ("Files", lambda o: files.table(o.rounds)),
+    "web": ("A request to the web", lambda o: web.table(o.rounds)),
+    "commands": ("A confined command", lambda o: confined.table(o.rounds)),
+    "doors": ("A call from another process", lambda o: doors.table(o.rounds)),
+    "many": ("10,000 saved tools", lambda o: many.table(o.rounds)),
+    "spared": ("What a saved tool spares an agent", lambda o: spared.table()),
+    "suggested": ("Suggested tools", lambda o: suggested.table()),
+    "fleet": ("One home for several processes", lambda o: fleet.table(max(1, o.rounds // 3))),
+    "queues": ("Queues", lambda o: queues.table(max(1, o.rounds // 3), 100_000 if o.full else 5_000)),
+}
+
 
 def main() -> None:
     """Run the benchmarks and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "--only",
-        choices=[
-            "evaluate",
-            "ordinary",
-            "runs",
-            "checking",
-            "keeping",
-            "records",
-            "governed",
-            "web",
-            "files",
-            "commands",
-            "doors",
-            "many",
-            "spared",
-            "suggested",
-            "fleet",
-            "queues",
-        ],
-        help="one part",
-    )
+    parser.add_argument("--only", choices=[*PARTS], help="one part")
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the programs")
     parser.add_argument("--full", action="store_true", help="the store at 100,000 tools too (minutes)")
     options = parser.parse_args()
     print(
         f"Python {platform.python_version()}, {platform.system()}, {platform.machine()}; medians of interleaved runs.\n"
     )
-    if options.only in (None, "evaluate"):
-        print("## Evaluation, as a ratio to CPython\n", *evaluate.table(options.rounds), "", sep="\n", flush=True)
-    if options.only in (None, "ordinary"):
-        print("## Ordinary programs\n", *ordinary.table(), "", sep="\n", flush=True)
-    if options.only in (None, "runs"):
-        print("## Runs and calls\n", *runs.table(options.rounds * 20), "", sep="\n", flush=True)
-    if options.only in (None, "checking"):
-        print("## Checking\n", *checking.table(options.rounds), "", sep="\n", flush=True)
-    if options.only in (None, "keeping"):
-        sizes = [100, 10_000, 100_000] if options.full else [100, 1_000, 10_000]
-        print("## Defining and keeping\n", *keeping.table(sizes, options.rounds * 3), "", sep="\n", flush=True)
-    if options.only in (None, "records"):
-        print("## Records\n", *records.table(options.rounds), "", sep="\n", flush=True)
-    if options.only in (None, "governed"):
-        print(
-            "## A governed call\n",
-            *governed.table(options.rounds),
-            "",
-            *observers.table(options.rounds),
-            "",
-            *journaled.table(options.rounds),
-            "",
-            sep="\n",
-            flush=True,
-        )
-    if options.only in (None, "files"):
-        print("## Files\n", *files.table(options.rounds), "", sep="\n", flush=True)
-    if options.only in (None, "web"):
-        print("## A request to the web\n", *web.table(options.rounds), "", sep="\n", flush=True)
-    if options.only in (None, "commands"):
-        print("## A confined command\n", *confined.table(options.rounds), "", sep="\n", flush=True)
-    if options.only in (None, "doors"):
-        print("## A call from another process\n", *doors.table(options.rounds), "", sep="\n", flush=True)
-    if options.only in (None, "many"):
-        print("## 10,000 saved tools\n", *many.table(options.rounds), "", sep="\n", flush=True)
-    if options.only in (None, "spared"):
-        print("## What a saved tool spares an agent\n", *spared.table(), "", sep="\n", flush=True)
-    if options.only in (None, "suggested"):
-        print("## Suggested tools\n", *suggested.table(), "", sep="\n", flush=True)
-    if options.only in (None, "fleet"):
-        print(
-            "## One home for several processes\n", *fleet.table(max(1, options.rounds // 3)), "", sep="\n", flush=True
-        )
-    if options.only in (None, "queues"):
-        items = 100_000 if options.full else 5_000
-        print("## Queues\n", *queues.table(max(1, options.rounds // 3), items), "", sep="\n", flush=True)
+    for name, (heading, table) in PARTS.items():
+        if options.only in (None, name):
+            print(f"## {heading}\n", *table(options), "", sep="\n", flush=True)
 
 
 if __name__ == "__main__":
