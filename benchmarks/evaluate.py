@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import re
 import statistics
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sides import PEERS, Albert, CPython, Side
+from albert_tools.engine.model.limits import RunLimits
+from benchmarks.sides import PEERS, Albert, CPython, Side, plain
 
 #: An engine that takes more seconds than this for one run is measured once.
 PATIENCE = 2.0
@@ -20,7 +22,7 @@ PATIENCE = 2.0
 
 def table(rounds: int) -> list[str]:
     """The lines of the table."""
-    sides: list[Side] = [CPython(), Albert()]
+    sides: list[Side] = [CPython(), Albert(RunLimits(own_seconds=120, cpu_seconds=120))]
     missing = []
     for peer in PEERS:
         try:
@@ -45,28 +47,31 @@ def table(rounds: int) -> list[str]:
 
 def _row(sides: list[Side], path: Path, rounds: int, reasons: list[str]) -> list[str]:
     size = int(re.search(r"n: int = (\d+)", path.read_text())[1])  # type: ignore[index]
-    runs: dict[str, Callable[[int], tuple[float, Any]]] = {}
+    runs: dict[Side, Callable[..., Any]] = {}
     times: dict[str, list[float]] = {s.name: [] for s in sides}
     said: dict[str, str] = {}
     wanted = ""
     for side in sides:
         try:
-            runs[side.name] = side.prepare(_text(side, path))
+            runs[side] = side.prepare(_text(side, path), "t")
         except Exception as error:
             said[side.name] = "refused"
             reasons.append(f"{path.stem}, {side.name}: refused: {_first(error)}")
     for _ in range(rounds):
-        for name, run in list(runs.items()):
+        for side, run in list(runs.items()):
+            name = side.name
             if times[name] and times[name][-1] > PATIENCE:
                 continue
             try:
-                seconds, result = run(size)
+                started = time.perf_counter()
+                result = run(size)
+                times[name].append(time.perf_counter() - started)
             except Exception as error:
                 said[name] = "failed"
                 reasons.append(f"{path.stem}, {name}: failed: {_first(error)}")
-                del runs[name]
+                del runs[side]
                 continue
-            times[name].append(seconds)
+            side.rest()
             text = json.dumps(result, default=str)
             wanted = wanted or text
             if text != wanted and name not in said:
@@ -83,7 +88,8 @@ def _row(sides: list[Side], path: Path, rounds: int, reasons: list[str]) -> list
 def _text(side: Side, path: Path) -> str:
     """The program for an engine: its translation, if there is one."""
     translated = path.with_suffix(side.suffix)
-    return (translated if translated.exists() else path).read_text()
+    text = (translated if translated.exists() else path).read_text()
+    return plain(text) if side.is_plain else text
 
 
 def _first(error: Exception) -> str:

@@ -8,22 +8,18 @@ is the same if it is CPython's after a conversion to JSON.
 from __future__ import annotations
 
 import ast
-import asyncio
 import contextlib
 import copy
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from albert_tools.engine.check.checker import check_or_raise
-from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model.limits import RunLimits
-from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.grammar.source_error import SourceError
-from albert_tools.testing import registry
+from benchmarks.sides import Albert, CPython, Monty, Side, Smolagents
 
 FOLDER = Path(__file__).parent / "ordinary_programs"
 
@@ -68,99 +64,11 @@ def as_tool(program: Program) -> str:
     return ast.unparse(ast.fix_missing_locations(module))
 
 
-class Side(Protocol):
-    """An engine. `prepare` returns a function of a call's arguments. Both may raise an error."""
-
-    name: str
-
-    def prepare(self, program: Program) -> Callable[[list[Any]], Any]:
-        """Load a program."""
-
-
-class CPython:
-    """The reference."""
-
-    name = "CPython"
-
-    def prepare(self, program: Program) -> Callable[[list[Any]], Any]:
-        names: dict[str, Any] = {"__name__": "program"}
-        exec(compile(program.source, "<program>", "exec", dont_inherit=True), names)  # noqa: S102 (a program of ours)
-        return lambda arguments: names[program.entry](*arguments)
-
-
-class Albert:
-    """Checked, compiled and run in a worker."""
-
-    name = "Albert Tools"
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._sandbox = Sandbox(RunLimits())
-        self._loop.run_until_complete(self._sandbox.start())
-        self._registry = registry()
-
-    def prepare(self, program: Program) -> Callable[[list[Any]], Any]:
-        checked = check_or_raise(as_tool(program), self._registry)
-        compiled = compile_program(checked)
-        names = [p.name for p in checked.definition.parameters]
-
-        async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
-            raise AssertionError
-
-        def run(arguments: list[Any]) -> Any:
-            given = dict(zip(names, arguments, strict=False))
-            return self._loop.run_until_complete(self._sandbox.run(compiled, given, call=call))
-
-        return run
-
-    def close(self) -> None:
-        """End the workers."""
-        self._loop.run_until_complete(self._sandbox.close())
-        self._loop.close()
-
-
-class Monty:
-    """pydantic-monty, in a session of its own."""
-
-    name = "Monty"
-
-    def __init__(self) -> None:
-        import pydantic_monty
-
-        self._pool = pydantic_monty.Monty()
-        self._pool.__enter__()
-
-    def prepare(self, program: Program) -> Callable[[list[Any]], Any]:
-        session = self._pool.checkout().__enter__()
-        session.feed_run(program.source)
-        return lambda arguments: session.feed_run(f"{program.entry}(*arguments)", inputs={"arguments": arguments})
-
-
-class Smolagents:
-    """smolagents' interpreter, with the modules that the programs import."""
-
-    name = "smolagents"
-
-    def prepare(self, program: Program) -> Callable[[list[Any]], Any]:
-        from smolagents.local_python_executor import BASE_PYTHON_TOOLS, evaluate_python_code
-
-        state: dict[str, Any] = {}
-        own: dict[str, Any] = {}
-        evaluate_python_code(program.source, BASE_PYTHON_TOOLS, own, state=state, authorized_imports=["*"])
-
-        def run(arguments: list[Any]) -> Any:
-            state["arguments"] = arguments
-            text = f"{program.entry}(*arguments)"
-            return evaluate_python_code(text, BASE_PYTHON_TOOLS, own, state=state, authorized_imports=["*"])[0]
-
-        return run
-
-
 def outcome(side: Side, program: Program, expected: list[str]) -> str:
     """``same``, ``wrong``, ``refused`` or ``failed``; for ours, refusals have their codes."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            run = side.prepare(program)
+            run = side.prepare(as_tool(program) if isinstance(side, Albert) else program.source, program.entry)
     except SourceError as error:
         return f"refused: {' '.join(sorted({d.code for d in error.diagnostics if d.severity == 'error'}))}"
     except Exception as error:
@@ -168,7 +76,7 @@ def outcome(side: Side, program: Program, expected: list[str]) -> str:
     for arguments, wanted in zip(program.calls, expected, strict=True):
         try:
             with contextlib.redirect_stdout(io.StringIO()):
-                found = run(copy.deepcopy(arguments))
+                found = run(*copy.deepcopy(arguments))
         except Exception as error:
             return f"failed: {getattr(error, 'code', type(error).__name__)}"
         if as_json(found) != wanted:
@@ -187,13 +95,13 @@ def as_json(value: Any) -> str:
 def expected_results(program: Program) -> list[str]:
     """What CPython returns."""
     with contextlib.redirect_stdout(io.StringIO()):
-        run = CPython().prepare(program)
-        return [as_json(run(copy.deepcopy(arguments))) for arguments in program.calls]
+        run = CPython().prepare(program.source, program.entry)
+        return [as_json(run(*copy.deepcopy(arguments))) for arguments in program.calls]
 
 
 def table() -> list[str]:
     """The lines of the table, and our refusals by code."""
-    ours = Albert()
+    ours = Albert(RunLimits())
     sides: list[Side] = [ours]
     missing = []
     for peer in (Monty, Smolagents):

@@ -1,4 +1,4 @@
-"""The engines that are compared. Each runs the same program with the same argument, and returns seconds and a result.
+"""The engines that are compared. Each loads a program and runs its function with the same arguments.
 
 If an engine can compile or load a program beforehand, it does. Only evaluation is timed, with one exception: ours and Monty's
 evaluation includes the communication with another process, because it can't be measured separately.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import operator
 import re
-import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_program
@@ -37,18 +37,21 @@ INPLACE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-class Side(Protocol):
-    """One engine.
-
-    `prepare` returns a function of the program's argument. It may raise an error if the engine refuses the program.
-    """
+class Side:
+    """One engine."""
 
     name: str
     #: The file suffix of programs that were translated for this engine.
-    suffix: str
+    suffix = ".tool"
+    #: Whether programs for it are `plain`.
+    is_plain = True
 
-    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
-        """Load a program."""
+    def prepare(self, source: str, entry: str) -> Callable[..., Any]:
+        """Load a program. Returns its function `entry`. Both may raise an error."""
+        raise NotImplementedError
+
+    def rest(self) -> None:
+        """Prepare for the next run while no time is measured."""
 
     def close(self) -> None:
         """Release all resources."""
@@ -60,74 +63,57 @@ def plain(source: str) -> str:
     return re.sub(r"def (\w+)\((\w+): int(?: = \d+)?\) -> \w+:", r"def \1(\2):", source)
 
 
-def _timed(function: Callable[[int], Any]) -> Callable[[int], tuple[float, Any]]:
-    """Wraps `function`, so that it also returns the seconds that it took."""
-
-    def run(n: int) -> tuple[float, Any]:
-        started = time.perf_counter()
-        result = function(n)
-        return time.perf_counter() - started, result
-
-    return run
-
-
-class CPython:
+class CPython(Side):
     """The reference."""
 
     name = "CPython"
-    suffix = ".tool"
+    is_plain = False
 
-    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
-        names = {**prelude(lambda *_: None), "Any": Any}
+    def prepare(self, source: str, entry: str) -> Callable[..., Any]:
+        names: dict[str, Any] = {**prelude(lambda *_: None), "Any": Any}
         exec(compile(source, "<tool>", "exec", dont_inherit=True), names)  # noqa: S102 (a program of ours)
-        return _timed(names["t"])
-
-    def close(self) -> None:
-        """Do nothing."""
+        return names[entry]  # type: ignore[no-any-return]
 
 
-class Albert:
+class Albert(Side):
     """A worker of ours that is ready. The time includes the communication in both directions."""
 
     name = "Albert Tools"
-    suffix = ".tool"
+    is_plain = False
 
-    def __init__(self) -> None:
+    def __init__(self, limits: RunLimits) -> None:
         self._loop = asyncio.new_event_loop()
-        self._sandbox = Sandbox(RunLimits(own_seconds=120, cpu_seconds=120))
+        self._sandbox = Sandbox(limits)
         self._loop.run_until_complete(self._sandbox.start())
 
-    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
-        program = compile_program(check_or_raise(source, registry()))
+    def prepare(self, source: str, entry: str) -> Callable[..., Any]:
+        checked = check_or_raise(source, registry())
+        program, names = compile_program(checked), [p.name for p in checked.definition.parameters]
 
         async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
             raise AssertionError
 
-        async def once(n: int) -> tuple[float, Any]:
-            started = time.perf_counter()
-            result = await self._sandbox.run(program, {"n": n}, call=call)
-            return time.perf_counter() - started, result
-
-        def run(n: int) -> tuple[float, Any]:
-            found = self._loop.run_until_complete(once(n))
-            # Create the next worker while no time is measured.
-            self._loop.run_until_complete(asyncio.sleep(0.01))
-            return found
+        def run(*arguments: Any) -> Any:
+            given = dict(zip(names, arguments, strict=False))
+            return self._loop.run_until_complete(self._sandbox.run(program, given, call=call))
 
         return run
+
+    def rest(self) -> None:
+        # Create the next worker.
+        self._loop.run_until_complete(asyncio.sleep(0.01))
 
     def close(self) -> None:
         self._loop.run_until_complete(self._sandbox.close())
         self._loop.close()
 
 
-class Restricted:
+class Restricted(Side):
     """RestrictedPython with its usual guards, in the same process."""
 
     name = "RestrictedPython"
-    suffix = ".tool"
 
-    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+    def prepare(self, source: str, entry: str) -> Callable[..., Any]:
         from RestrictedPython import compile_restricted, safe_globals
         from RestrictedPython.Eval import default_guarded_getitem, default_guarded_getiter
         from RestrictedPython.Guards import (
@@ -138,7 +124,7 @@ class Restricted:
         )
 
         # RestrictedPython allows no names that begin with an underscore.
-        code = compile_restricted(plain(source).replace("_fib", "fib"), "<tool>", "exec")
+        code = compile_restricted(source.replace("_fib", "fib"), "<tool>", "exec")
         more = {"sum": sum, "max": max, "min": min, "list": list, "dict": dict, "sorted": sorted}
         built_in = {**safe_globals["__builtins__"], **more}
         names: dict[str, Any] = {
@@ -152,17 +138,13 @@ class Restricted:
             "_inplacevar_": lambda op, a, b: INPLACE[op](a, b),
         }
         exec(code, names)  # noqa: S102 (a program of ours)
-        return _timed(names["t"])
-
-    def close(self) -> None:
-        """Do nothing."""
+        return names[entry]
 
 
-class Monty:
+class Monty(Side):
     """pydantic-monty: a subprocess, with a session that has loaded the function."""
 
     name = "Monty"
-    suffix = ".tool"
 
     def __init__(self) -> None:
         import pydantic_monty
@@ -170,46 +152,36 @@ class Monty:
         self._pool = pydantic_monty.Monty()
         self._pool.__enter__()
 
-    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+    def prepare(self, source: str, entry: str) -> Callable[..., Any]:
         session = self._pool.checkout().__enter__()
-        session.feed_run(plain(source))
-
-        def run(n: int) -> tuple[float, Any]:
-            started = time.perf_counter()
-            result = session.feed_run("t(n)", inputs={"n": n})
-            return time.perf_counter() - started, result
-
-        return run
+        session.feed_run(source)
+        return lambda *arguments: session.feed_run(f"{entry}(*arguments)", inputs={"arguments": arguments})
 
     def close(self) -> None:
         self._pool.__exit__(None, None, None)
 
 
-class Smolagents:
+class Smolagents(Side):
     """smolagents' Python interpreter, in the same process."""
 
     name = "smolagents"
-    suffix = ".tool"
 
-    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+    def prepare(self, source: str, entry: str) -> Callable[..., Any]:
         from smolagents.local_python_executor import BASE_PYTHON_TOOLS, evaluate_python_code
 
         state: dict[str, Any] = {}
         own: dict[str, Any] = {}
-        evaluate_python_code(plain(source), BASE_PYTHON_TOOLS, own, state=state)
+        evaluate_python_code(source, BASE_PYTHON_TOOLS, own, state=state, authorized_imports=["*"])
 
-        def run(n: int) -> tuple[float, Any]:
-            started = time.perf_counter()
-            result, _ = evaluate_python_code(f"t({n})", BASE_PYTHON_TOOLS, own, state=state)
-            return time.perf_counter() - started, result
+        def run(*arguments: Any) -> Any:
+            state["arguments"] = arguments
+            text = f"{entry}(*arguments)"
+            return evaluate_python_code(text, BASE_PYTHON_TOOLS, own, state=state, authorized_imports=["*"])[0]
 
         return run
 
-    def close(self) -> None:
-        """Do nothing."""
 
-
-class Starlark:
+class Starlark(Side):
     """starlark-rust, in the same process.
 
     Its language is not Python. If only a function is missing, the program has a translation.
@@ -218,25 +190,14 @@ class Starlark:
     name = "Starlark"
     suffix = ".star"
 
-    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+    def prepare(self, source: str, entry: str) -> Callable[..., Any]:
         import starlark
 
-        text = plain(source)
-        names = starlark.Globals.standard()
-        starlark.parse("t.star", text + "\n0\n", starlark.Dialect.extended())
-
-        def run(n: int) -> tuple[float, Any]:
-            module = starlark.Module()
-            tree = starlark.parse("t.star", f"{text}\nt({n})\n", starlark.Dialect.extended())
-            started = time.perf_counter()
-            result = starlark.eval(module, tree, names)
-            return time.perf_counter() - started, result
-
-        run(2)
-        return run
-
-    def close(self) -> None:
-        """Do nothing."""
+        module = starlark.Module()
+        starlark.eval(
+            module, starlark.parse("t.star", source, starlark.Dialect.extended()), starlark.Globals.standard()
+        )
+        return partial(module.freeze().call, entry)
 
 
 PEERS: tuple[type[Any], ...] = (Restricted, Monty, Smolagents, Starlark)

@@ -6,7 +6,9 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.ordinary import Albert, expected_results, outcome, programs
+from albert_tools.engine.model.limits import RunLimits
+from benchmarks.ordinary import expected_results, outcome, programs
+from benchmarks.sides import Albert
 
 #: The share of the programs that is accepted, at least. The others have classes, generators and the like.
 ACCEPTED = 0.9
@@ -14,7 +16,7 @@ ACCEPTED = 0.9
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_ordinary_programs_are_accepted_and_have_the_results_of_cpython(every: int) -> None:
-    side = Albert()
+    side = Albert(RunLimits())
     try:
         found = {p.entry: outcome(side, p, expected_results(p)) for p in [*programs()][::every]}
     finally:
