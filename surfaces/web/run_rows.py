@@ -6,8 +6,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
-
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.runs.runs import RunView
 from albert_tools.service import ToolService
@@ -22,50 +20,30 @@ MAX_ROWS, _ARGUMENT, _ERROR = 500, 80, 300
 AXIS, _NARROWEST = 1000.0, 8.0
 
 
-class Row(Struct, frozen=True):
-    """A row. `state` is that of a step, or ``wait``. `begin` and `width` are those of the bar; without a bar, `width` is 0."""
-
-    state: str
-    text: str
-    depth: int = 0
-    below: tuple[str, ...] = ()
-    took: str = ""
-    begin: float = 0.0
-    width: float = 0.0
-
-
-class Drawn(Struct, frozen=True):
-    """A run for a page: when it began, how long it took and waited, its rows, and how many more there are."""
-
-    began: str
-    took: str
-    waited: str
-    rows: list[Row]
-    more: int
-
-
-def drawn(run: RunView, now: float) -> Drawn:
+def _drawn(run: RunView, now: float) -> dict[str, Any]:
     """The run at the time `now`, in seconds since 1970."""
     times = RunTimes(run, now)
     rows = times.rows()
     waited = times.waited(times.end)
-    return Drawn(
-        moment(times.begin),
-        "" if run.state == "running" else lasting(times.active(times.end)),
-        lasting(waited) if waited >= 0.05 else "",
-        [_wait(row) if isinstance(row, Wait) else _step(row, times) for row in rows[:MAX_ROWS]],
-        max(0, len(rows) - MAX_ROWS),
-    )
+    return {
+        "began": moment(times.begin),
+        "took": "" if run.state == "running" else lasting(times.active(times.end)),
+        "waited": lasting(waited) if waited >= 0.05 else "",
+        "rows": [_wait(row) if isinstance(row, Wait) else _step(row, times) for row in rows[:MAX_ROWS]],
+        "more": max(0, len(rows) - MAX_ROWS),
+    }
 
 
-def _wait(wait: Wait) -> Row:
+def _wait(wait: Wait) -> dict[str, Any]:
     what = "interrupted" if wait.interrupted else "waited" if wait.until else "waits"
     question = f" for the answer to {wait.approval}" if wait.approval else ""
     since = f" since {moment(wait.since)}" if wait.until is None else ""
-    return Row("wait", f"{what}{question}{since}", took="" if wait.until is None else lasting(wait.until - wait.since))
+    took = "" if wait.until is None else lasting(wait.until - wait.since)
+    return {"state": "wait", "text": f"{what}{question}{since}", "depth": 0, "below": [], "took": took, "width": 0}
 
 
-def _step(step: Mapping[str, Any], times: RunTimes) -> Row:
+def _step(step: Mapping[str, Any], times: RunTimes) -> dict[str, Any]:
+    """The row of a step. It has a bar if it is known when the step began."""
     name, state = str(step["step"]), str(step["state"])
     below = [effect_line(str(e.get("kind")), e) for e in step.get("effects") or () if isinstance(e, Mapping)]
     error = step.get("error")
@@ -73,18 +51,22 @@ def _step(step: Mapping[str, Any], times: RunTimes) -> Row:
         below.append(f"{error.get('code')}: {brief(str(error.get('message')), _ERROR)}")
     if state == "unknown":
         below.append("running" if times.run.state == "running" else "begun; whether it was done is not known")
-    row = Row(state, call(str(step.get("tool")), step.get("arguments"), _ARGUMENT), name.count("/"))
+    row = {
+        "state": state,
+        "text": call(str(step.get("tool")), step.get("arguments"), _ARGUMENT),
+        "depth": name.count("/"),
+        "below": [line for line in below if line],
+        "took": "",
+        "width": 0,
+    }
     began, at = step.get("began"), step.get("at")
-    begin = width = 0.0
-    took = ""
     if isinstance(at, int | float):
         first = times.active(began if isinstance(began, int | float) else at)
-        took = lasting(times.active(at) - first) if state != "unknown" else ""
+        row["took"] = lasting(times.active(at) - first) if state != "unknown" else ""
         width = max(_NARROWEST, (times.active(at) - first) / times.span * AXIS)
         begin = min(first / times.span * AXIS, AXIS - width)
-    return Row(
-        row.state, row.text, row.depth, tuple(filter(None, below)), took, round(max(begin, 0), 1), round(width, 1)
-    )
+        row |= {"begin": round(max(begin, 0), 1), "width": round(width, 1)}
+    return row
 
 
 def run_page(service: ToolService, run: str) -> dict[str, Any]:
@@ -94,5 +76,5 @@ def run_page(service: ToolService, run: str) -> dict[str, Any]:
         "run": view,
         "saved": view.header.get("kind") == "composite" and "source" not in view.header,
         "made": call(view.tool, view.header.get("arguments"), _ARGUMENT),
-        "drawn": drawn(view, time.time()),
+        "drawn": _drawn(view, time.time()),
     }
