@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.bounds import MAX_WRITE
@@ -13,7 +12,7 @@ from albert_tools.engine.model.definition import spell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean
-from albert_tools.surfaces.cli.stdin import read_stdin
+from albert_tools.surfaces.cli.input_text import read_text
 from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
@@ -86,9 +85,10 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
         except _Mistyped as error:
             wrong.append(f"{key}: {error}")
             hints += _how(key, value, parameter.schema)
-        except OSError as error:
-            wrong.append(f"{key}: {value.removeprefix('@')!r} can't be read: {error.strerror or error}")
-            hints.append(f"name a file that exists, or write {key}=@@… for a text that begins with @")
+        except Failure as failure:
+            wrong.append(f"{key}: {failure.message}")
+            if failure.code == "io_error":
+                hints.append(f"name a file that exists, or write {key}=@@… for a text that begins with @")
         except ValueError as error:
             wrong.append(f"{key}: {error}")
     named = {pair.partition("=")[0].removesuffix(":") for pair in pairs}
@@ -104,20 +104,12 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
 def _object(given: str) -> dict[str, Any]:
     try:
         if given == "-":
-            data = read_stdin(MAX_FILE)
-            if data is None:
-                raise ValueError("there is no stdin")
-            text = _decoded(data, "stdin")
+            given = read_text("-", MAX_FILE)
         elif given.startswith("@"):
-            text = _file(given[1:])
-        else:
-            text = given
-        value = _json(text)
-    except OSError as error:
-        raise Usage(
-            f"--args: {given.removeprefix('@')!r} can't be read: {error.strerror or error}",
-            "name a file that exists, or - for stdin, or give the JSON itself",
-        ) from error
+            given = _file(given[1:])
+        value = _json(given)
+    except Failure as failure:
+        raise Usage(f"--args: {failure.message}", failure.hint or _ARGS) from failure
     except ValueError as error:
         raise Usage(f"--args: {error}", _ARGS) from error
     if not isinstance(value, dict):
@@ -190,15 +182,5 @@ def _no_constant(name: str) -> Any:
 
 
 def _file(path: str) -> str:
-    with Path(path).open("rb") as file:
-        data = file.read(MAX_FILE + 1)
-    return _decoded(data, repr(path))
-
-
-def _decoded(data: bytes, name: str) -> str:
-    if len(data) > MAX_FILE:
-        raise ValueError(f"{name} is larger than {MAX_FILE:,} bytes")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name} is not UTF-8 text (byte {error.start:,})") from None
+    # Only --args can be stdin. For a value, - is the name of a file.
+    return read_text("./-" if path == "-" else path, MAX_FILE)

@@ -17,9 +17,9 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief, listed
 from albert_tools.engine.model.replace_file import replace_file
 from albert_tools.engine.model.visible_text import visible
+from albert_tools.surfaces.cli.input_text import read_text
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
-from albert_tools.surfaces.cli.stdin import read_stdin
 from albert_tools.surfaces.text.console import Console, safe
 from albert_tools.surfaces.text.exit_codes import DONE, FAILED, exit_of
 from albert_tools.surfaces.text.hints import DIGITS, with_hint
@@ -262,7 +262,7 @@ def _read_all(
     for name in names:
         try:
             where = ""
-            text = _read(name)
+            text = read_text(name, MAX_FILE)
             # The messages about a file that can't be read name it.
             where = f"{name}: "
             sources.append((name, _form(text) if is_form(name) else text))
@@ -271,29 +271,6 @@ def _read_all(
             if not console.json:
                 console.failure(with_hint(failure.as_dict()), where)
     return sources, unread
-
-
-def _read(name: str) -> str:
-    try:
-        if name == "-":
-            stdin = read_stdin(MAX_FILE)
-            if stdin is None:
-                raise Failure("io_error", "there is no stdin")
-            data = stdin
-        else:
-            with Path(name).open("rb") as file:
-                data = file.read(MAX_FILE + 1)
-    except OSError as error:
-        hint = "name a file that exists, or - for stdin" if isinstance(error, FileNotFoundError) else None
-        raise Failure("io_error", f"{name!r} can't be read: {error.strerror or error}", hint=hint) from error
-    except ValueError as error:
-        raise Failure("io_error", f"{name!r} is not a path: {error}") from error
-    if len(data) > MAX_FILE:
-        raise Failure("too_large", f"{name!r} is larger than {MAX_FILE:,} bytes; no source may be")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Failure("encoding_error", f"{name!r} is not UTF-8 text: byte {error.start:,} can't be read") from error
 
 
 def _form(text: str) -> str:
