@@ -86,28 +86,23 @@ async def _stdio(options: argparse.Namespace, console: Console) -> None:
 
 
 async def _http(options: argparse.Namespace, console: Console) -> None:
-    from albert_tools.surfaces.http_server import LOOPBACK
-    from albert_tools.surfaces.mcp.http import SessionTokens, http_app, serve_http, session_token
+    from albert_tools.surfaces.http_server import LOOPBACK, listen, serve
+    from albert_tools.surfaces.mcp.http import MAX_CONNECTIONS, PATH, SessionTokens, http_app, session_token
     from albert_tools.surfaces.mcp.server import McpServer
     from albert_tools.surfaces.mcp.team_gate import TeamGate
 
     host, _, port = options.http.rpartition(":")
+    host = host or LOOPBACK
     async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
         tokens, gate = SessionTokens(service), TeamGate(service)
         server = McpServer(service, session_token, elicit=options.elicit, own=options.own)
-        app = http_app(server, tokens, host or LOOPBACK, gate)
+        app = http_app(server, tokens, host, gate)
         watching = asyncio.create_task(gate.watch())
         try:
-            await serve_http(
-                app,
-                tokens.client_of,
-                host or LOOPBACK,
-                int(port),
-                lambda url: console.note(
-                    f"serving {url}; `albert session new` makes the token of a client; the home is {service.home.local.shown}"
-                ),
-                gate.admit,
-            )
+            listening, bound = listen(host, int(port))
+            url, home = f"http://{host}:{bound}{PATH}", service.home.local.shown
+            note = f"serving {url}; `albert session new` makes the token of a client; the home is {home}"
+            await serve(app, listening, MAX_CONNECTIONS, tokens.client_of, lambda: console.note(note), gate.admit)
         except OSError as error:
             raise Failure("io_error", f"can't listen on {options.http}: {error.strerror}") from error
         finally:

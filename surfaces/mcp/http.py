@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
-from albert_tools.surfaces.http_server import LOOPBACK, Admit, ClientOf, admit_all, listen, serve
+from albert_tools.surfaces.http_server import LOOPBACK
 from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, RequestLimit
 from albert_tools.surfaces.mcp.server import McpServer
 from albert_tools.surfaces.mcp.team_gate import TeamGate, refusal
@@ -137,23 +137,3 @@ def _share_older_sessions(manager: StreamableHTTPSessionManager, open_sessions: 
         return admit(requestor) if mine < MAX_OLDER_OF_CLIENT else None
 
     setattr(manager, admit.__name__, admit_share)
-
-
-async def serve_http(
-    app: ASGIApp, client_of: ClientOf, host: str, port: int, ready: Callable[[str], object], admit: Admit = admit_all
-) -> None:
-    """Serve until the process is asked to stop.
-
-    Args:
-        app: The application.
-        client_of: Returns the client of a request.
-        host: The address to listen on, as clients write it in their URL.
-        port: The port; 0 for any free one.
-        ready: Called with the URL as soon as clients can connect.
-        admit: See `serve`.
-
-    Raises:
-        OSError: The server can't listen there.
-    """
-    listening, port = listen(host, port)
-    await serve(app, listening, MAX_CONNECTIONS, client_of, lambda: ready(f"http://{host}:{port}{PATH}"), admit)

@@ -29,8 +29,8 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 
 from albert_tools import Failure, ToolService, primitive
-from albert_tools.surfaces.http_server import LOOPBACK
-from albert_tools.surfaces.mcp.http import SessionTokens, http_app, serve_http, session_token
+from albert_tools.surfaces.http_server import LOOPBACK, listen, serve
+from albert_tools.surfaces.mcp.http import MAX_CONNECTIONS, PATH, SessionTokens, http_app, session_token
 from albert_tools.surfaces.mcp.server import McpServer
 from albert_tools.surfaces.mcp.team_gate import TeamGate
 from tests.surfaces.mcp.conformance_inputs import ROUNDS, demand_sampling, questions
@@ -279,7 +279,9 @@ async def main() -> None:
                     scope = {**scope, "headers": [*scope["headers"], bearer]}
                 await app(scope, receive, send)
 
-            await serve_http(with_token, lambda _: "the suite", LOOPBACK, 0, lambda url: print(url, flush=True))
+            listening, port = listen(LOOPBACK, 0)
+            url = f"http://{LOOPBACK}:{port}{PATH}"
+            await serve(with_token, listening, MAX_CONNECTIONS, lambda _: "the suite", lambda: print(url, flush=True))
 
 
 if __name__ == "__main__":
