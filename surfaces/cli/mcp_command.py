@@ -63,7 +63,7 @@ def _check_http(options: argparse.Namespace) -> None:
 
 
 async def _stdio(options: argparse.Namespace, console: Console) -> None:
-    from albert_tools.surfaces.mcp.server import McpServer
+    from albert_tools.surfaces.mcp.server import mcp_server
     from albert_tools.surfaces.mcp.stdio import serve_stdio
 
     task = asyncio.current_task()
@@ -79,7 +79,7 @@ async def _stdio(options: argparse.Namespace, console: Console) -> None:
             session_of_token(service, given)
         session_token = given
         try:
-            await serve_stdio(McpServer(service, lambda: session_token, elicit=options.elicit, own=options.own))
+            await serve_stdio(mcp_server(service, lambda: session_token, elicit=options.elicit, own=options.own))
         finally:
             if own is not None:
                 service.sessions.end(own.id)
@@ -88,14 +88,14 @@ async def _stdio(options: argparse.Namespace, console: Console) -> None:
 async def _http(options: argparse.Namespace, console: Console) -> None:
     from albert_tools.surfaces.http_server import LOOPBACK, listen, serve
     from albert_tools.surfaces.mcp.http import MAX_CONNECTIONS, PATH, SessionTokens, http_app, session_token
-    from albert_tools.surfaces.mcp.server import McpServer
+    from albert_tools.surfaces.mcp.server import mcp_server
     from albert_tools.surfaces.mcp.team_gate import TeamGate
 
     host, _, port = options.http.rpartition(":")
     host = host or LOOPBACK
     async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
         tokens, gate = SessionTokens(service), TeamGate(service)
-        server = McpServer(service, session_token, elicit=options.elicit, own=options.own)
+        server = mcp_server(service, session_token, elicit=options.elicit, own=options.own)
         app = http_app(server, tokens, host, gate)
         watching = asyncio.create_task(gate.watch())
         try:

@@ -70,7 +70,7 @@ class Calls:
                 )
         meta = ctx.meta or {}
         trace, turn = meta.get("traceparent"), meta.get(TURN)
-        async with progress_of(ctx) as progress:
+        async with progress_of(ctx) as (log, watch):
             while True:
                 result = await self._suspended.invoke(
                     self._service,
@@ -82,8 +82,8 @@ class Calls:
                     request_id=str(ctx.request_id)[:MAX_IDENTIFIER] or None,
                     trace=trace if isinstance(trace, str) and 0 < len(trace) <= MAX_TRACE else None,
                     turn=turn if isinstance(turn, str) and 0 < len(turn) <= MAX_IDENTIFIER else None,
-                    log=progress.log if progress is not None else None,
-                    watch=progress.watch if progress is not None else None,
+                    log=log,
+                    watch=watch,
                 )
                 error = result.error
                 approval = error.details.get("approval") if error is not None and error.code == "suspended" else None

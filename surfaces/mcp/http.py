@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -25,7 +27,6 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 from albert_tools.surfaces.http_server import LOOPBACK
 from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, RequestLimit
-from albert_tools.surfaces.mcp.server import McpServer
 from albert_tools.surfaces.mcp.team_gate import TeamGate, refusal
 from albert_tools.surfaces.text.console import one_line
 
@@ -76,12 +77,12 @@ def session_token() -> str:
     return access_token.token
 
 
-def http_app(server: McpServer, tokens: SessionTokens, host: str, gate: TeamGate) -> ASGIApp:
+def http_app(server: Server[Any], tokens: SessionTokens, host: str, gate: TeamGate) -> ASGIApp:
     """The application that serves clients which reach it by the address `host`, or by that of the rules for people who sign in. A
     request without a session's token is refused."""
     names = [host, *(("localhost",) if host in (LOOPBACK, "[::1]") else ())]
     resource = urlsplit(gate.rules.resource) if gate.rules is not None else None
-    app = server.server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MAX_MESSAGE,
         max_sessions=MAX_OLDER_SESSIONS,
@@ -96,7 +97,7 @@ def http_app(server: McpServer, tokens: SessionTokens, host: str, gate: TeamGate
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{host}"), resource_server_url=None),
         token_verifier=tokens,
     )
-    _share_older_sessions(server.server.session_manager, tokens.open_sessions)
+    _share_older_sessions(server.session_manager, tokens.open_sessions)
     return RequestLimit(_NamesTheRemedy(app, gate), tokens.client_of_token)
 
 

@@ -7,12 +7,11 @@ client, and its memory stays bounded.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
-from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.context import ServerRequestContext
 
 from albert_tools.engine.agent.texts import plain
@@ -21,30 +20,15 @@ from albert_tools.engine.agent.texts import plain
 MAX_WAITING, MAX_MESSAGE = 32, 500
 
 
-class Progress:
-    """The progress of one call."""
-
-    def __init__(self, messages: MemoryObjectSendStream[str]) -> None:
-        self._messages = messages
-
-    def log(self, tool: str, text: str) -> None:
-        """The tool has printed a text."""
-        self._say(f"{tool}: {text.rstrip()}")
-
-    def watch(self, tool: str) -> None:
-        """The program has called a tool."""
-        self._say(f"calls {tool}")
-
-    def _say(self, message: str) -> None:
-        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self._messages.send_nowait(plain(message[:MAX_MESSAGE]))
+#: The callbacks of a call: for each text that a tool prints, and for each tool that its program calls.
+Callbacks = tuple[Callable[[str, str], None] | None, Callable[[str], None] | None]
 
 
 @asynccontextmanager
-async def progress_of(ctx: ServerRequestContext[Any, Any]) -> AsyncIterator[Progress | None]:
+async def progress_of(ctx: ServerRequestContext[Any, Any]) -> AsyncIterator[Callbacks]:
     """Send the progress of a call to the client, if it has asked for it. What waits is sent before the result."""
     if ctx.meta is None or ctx.meta.get("progress_token") is None:
-        yield None
+        yield None, None
         return
     sending, messages = anyio.create_memory_object_stream[str](MAX_WAITING)
 
@@ -54,10 +38,14 @@ async def progress_of(ctx: ServerRequestContext[Any, Any]) -> AsyncIterator[Prog
             count += 1
             await ctx.session.report_progress(count, None, message)
 
+    def say(message: str) -> None:
+        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            sending.send_nowait(plain(message[:MAX_MESSAGE]))
+
     sender = asyncio.ensure_future(send())
     with sending:
         try:
-            yield Progress(sending)
+            yield lambda tool, text: say(f"{tool}: {text.rstrip()}"), lambda tool: say(f"calls {tool}")
         except BaseException:
             sender.cancel()
             raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,19 +23,17 @@ MAX_REQUESTS, MAX_BYTES = 256, 16 * 1024 * 1024
 MAX_CALLS = 32
 
 
-class CallLimit:
+def call_limit(client: Callable[[], str | None]) -> ServerMiddleware[Any]:
     """Middleware that lets calls wait. `client` returns the client whose request is handled; None for one without a session."""
+    turns = Turns(MAX_CALLS)
 
-    def __init__(self, client: Callable[[], str | None]) -> None:
-        self._client = client
-        self._turns = Turns(MAX_CALLS)
-
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Handle one message."""
+    async def limited(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method != "tools/call":
             return await call_next(ctx)
-        async with self._turns.of(self._client()):
+        async with turns.of(client()):
             return await call_next(ctx)
+
+    return limited
 
 
 class RequestLimit:

@@ -17,11 +17,11 @@ from albert_tools import __version__
 from albert_tools.service import ToolService
 from albert_tools.surfaces.mcp.announcements import Announcements
 from albert_tools.surfaces.mcp.calls import Calls
-from albert_tools.surfaces.mcp.completions import Completions
+from albert_tools.surfaces.mcp.completions import complete
 from albert_tools.surfaces.mcp.offers import Offers
 from albert_tools.surfaces.mcp.pages import Pages
 from albert_tools.surfaces.mcp.questions import state_key
-from albert_tools.surfaces.mcp.request_limits import CallLimit
+from albert_tools.surfaces.mcp.request_limits import call_limit
 
 NAME = "albert-tools"
 #: Seconds in which a client may answer a question by repeating the call. The question itself stays open for longer.
@@ -51,8 +51,10 @@ class _Server(Server[Any]):
         return capabilities
 
 
-class McpServer:
-    """The server.
+def mcp_server(
+    service: ToolService, token: Callable[[], str], *, elicit: bool = False, own: bool = False
+) -> Server[Any]:
+    """The server, for a transport.
 
     Args:
         service: Makes the calls.
@@ -60,56 +62,54 @@ class McpServer:
         elicit: Whether the client's user may answer the questions of the session.
         own: Whether only the agent's own tools are listed.
     """
+    offers = Offers(service, own)
+    pages = Pages(service, offers, token)
+    announcements = Announcements(service)
 
-    def __init__(
-        self, service: ToolService, token: Callable[[], str], *, elicit: bool = False, own: bool = False
-    ) -> None:
-        offers = Offers(service, own)
-        pages = Pages(service, offers, token)
-        self._announcements = Announcements(service)
+    async def list_tools(
+        ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return await offers.page(token(), params.cursor if params is not None else None)
 
-        async def list_tools(
-            ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
-        ) -> types.ListToolsResult:
-            return await offers.page(token(), params.cursor if params is not None else None)
-
-        #: The SDK's server, for a transport.
-        self.server: Server[Any] = _Server(
-            NAME,
-            title="Albert Tools",
-            version=__version__,
-            icons=[types.Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
-            instructions=_INSTRUCTIONS,
-            lifespan=self._announcing,
-            # No parameter is sent as a header, so a call needs no listing of all tools.
-            get_tool_input_schema=lambda name: None,
-            on_list_tools=list_tools,
-            on_call_tool=Calls(service, offers, token, elicit),
-            on_list_resources=pages.resources,
-            on_list_resource_templates=pages.templates,
-            on_read_resource=pages.read,
-            on_list_prompts=pages.prompts,
-            on_get_prompt=pages.prompt,
-            on_completion=Completions(offers, token),
-            on_subscriptions_listen=self._announcements.listen,
-        )
-        self.server.add_notification_handler(
-            "notifications/initialized", types.NotificationParams, self._announcements.initialized
-        )
-        session_of = service.session_of
-        security = RequestStateSecurity(
-            keys=[state_key(service.home.local.state)],
-            ttl=ANSWER_SECONDS,
-            bind_principal=lambda ctx: session_of(token()).id,
-        )
-        self.server.middleware += [
-            CallLimit(lambda: service.client_of(token())),
-            RequestStateBoundary(security, default_audience=NAME),
-        ]
+    async def completion(
+        ctx: ServerRequestContext[Any, Any], params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        return await complete(offers, token(), params)
 
     @asynccontextmanager
-    async def _announcing(self, _: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+    async def announcing(_: Server[Any]) -> AsyncIterator[dict[str, Any]]:
         async with anyio.create_task_group() as group:
-            group.start_soon(self._announcements.run)
+            group.start_soon(announcements.run)
             yield {}
             group.cancel_scope.cancel()
+
+    server: Server[Any] = _Server(
+        NAME,
+        title="Albert Tools",
+        version=__version__,
+        icons=[types.Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
+        instructions=_INSTRUCTIONS,
+        lifespan=announcing,
+        # No parameter is sent as a header, so a call needs no listing of all tools.
+        get_tool_input_schema=lambda name: None,
+        on_list_tools=list_tools,
+        on_call_tool=Calls(service, offers, token, elicit),
+        on_list_resources=pages.resources,
+        on_list_resource_templates=pages.templates,
+        on_read_resource=pages.read,
+        on_list_prompts=pages.prompts,
+        on_get_prompt=pages.prompt,
+        on_completion=completion,
+        on_subscriptions_listen=announcements.listen,
+    )
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, announcements.initialized)
+    security = RequestStateSecurity(
+        keys=[state_key(service.home.local.state)],
+        ttl=ANSWER_SECONDS,
+        bind_principal=lambda ctx: service.session_of(token()).id,
+    )
+    server.middleware += [
+        call_limit(lambda: service.client_of(token())),
+        RequestStateBoundary(security, default_audience=NAME),
+    ]
+    return server

@@ -16,11 +16,11 @@ from typing import Any, Self, cast
 
 import anyio
 from mcp import types
+from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_REQUESTS
-from albert_tools.surfaces.mcp.server import McpServer
 from albert_tools.surfaces.standard_streams import claim_streams
 
 #: Bytes of a line that is read even if the requests without an answer have too many. It may cancel one of them.
@@ -29,16 +29,14 @@ SMALL = 64 * 1024
 _CHUNK, _PIPE_BUF = 64 * 1024, 4096
 
 
-async def serve_stdio(server: McpServer) -> None:
+async def serve_stdio(server: Server[Any]) -> None:
     """Serve the client until it closes one of its streams."""
     gate = _Gate()
     source, target = claim_streams()
     lines, output = cast(Any, _Lines(source, gate)), cast(Any, _Output(target))
     try:
         async with stdio_server(lines, output) as (read, write):
-            await server.server.run(
-                _Requests(read, gate), _Answers(write, gate), server.server.create_initialization_options()
-            )
+            await server.run(_Requests(read, gate), _Answers(write, gate), server.create_initialization_options())
     except* BrokenPipeError:
         # The client no longer reads.
         pass

@@ -27,11 +27,12 @@ from typing import Any
 
 from mcp import types
 from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
 
 from albert_tools import Failure, ToolService, primitive
 from albert_tools.surfaces.http_server import LOOPBACK, listen, serve
 from albert_tools.surfaces.mcp.http import MAX_CONNECTIONS, PATH, SessionTokens, http_app, session_token
-from albert_tools.surfaces.mcp.server import McpServer
+from albert_tools.surfaces.mcp.server import mcp_server
 from albert_tools.surfaces.mcp.team_gate import TeamGate
 from tests.surfaces.mcp.conformance_inputs import ROUNDS, demand_sampling, questions
 
@@ -196,9 +197,8 @@ def messages(name: str, given: dict[str, str]) -> list[types.ContentBlock] | Non
     return None
 
 
-def extend(server: McpServer, service: ToolService) -> None:
+def extend(sdk: Server[Any], service: ToolService) -> None:
     """Add what the suite asks for. Everything else goes to the product's handlers."""
-    sdk = server.server
 
     def before(method: str, own: Callable[[Context, Any], Awaitable[Any]]) -> None:
         entry = sdk.get_request_handler(method)
@@ -269,7 +269,7 @@ async def main() -> None:
             await service.define(PROGRESS)
             await service.approve("test_tool_with_progress", "the suite")
             _, token = service.open_session("the suite")
-            server = McpServer(service, session_token)
+            server = mcp_server(service, session_token)
             extend(server, service)
             app = http_app(server, SessionTokens(service), LOOPBACK, TeamGate(service))
 

@@ -14,7 +14,7 @@ from mcp import Client, MCPError, types
 from albert_tools import ToolService
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS
 from albert_tools.surfaces.mcp import offers
-from albert_tools.surfaces.mcp.server import McpServer
+from albert_tools.surfaces.mcp.server import mcp_server
 from tests.surfaces.mcp.conftest import WAYS, Place, said, until
 
 #: A tool that prints, and calls another tool.
@@ -202,7 +202,7 @@ async def test_the_list_comes_in_pages(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(offers, "PAGE", 10)
     async with ToolService.open(home=tmp_path / "home", workspace=tmp_path / "project") as service:
         _, token = service.open_session("a client")
-        async with Client(McpServer(service, lambda: token).server, cache=None) as client:
+        async with Client(mcp_server(service, lambda: token), cache=None) as client:
             names, cursor = [], None
             while not names or cursor is not None:
                 page = await client.list_tools(cursor=cursor)
