@@ -21,6 +21,7 @@ from lark.lexer import PatternStr, TerminalDef
 from msgspec import Struct, field
 
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.source_text import BLANK
 from albert_tools.grammar.tree import Comment
 
 #: Nesting of brackets. CPython's own limit is 200.
@@ -44,10 +45,6 @@ _OTHER = r"""
   | (?P<continuation>\\\n)
   | (?P<bad>\w+|.)
 """
-
-#: Characters that Python calls printable and that show nothing. With them, and with unprintable characters, a reviewer could see a
-#: different program.
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
 class Token(NamedTuple):
@@ -159,7 +156,7 @@ class Scanner:
             tokens.append(token)
             if kind in _LIMITED or not value.isascii():
                 scan.diagnostics += _problems(token)
-        if not text.translate(_LAYOUT).isprintable() or _BLANK.search(text):
+        if not text.translate(_LAYOUT).isprintable() or BLANK.search(text):
             scan.diagnostics += _hidden(text)
         return scan
 
@@ -262,7 +259,7 @@ _LAYOUT = {ord("\n"): None, ord("\t"): None}
 def _hidden(text: str) -> Iterable[Diagnostic]:
     for number, line in enumerate(text.split("\n"), 1):
         for i, c in enumerate(line):
-            if c == "\t" or (c.isprintable() and not _BLANK.match(c)) or _joins_emoji(line, i):
+            if c == "\t" or (c.isprintable() and not BLANK.match(c)) or _joins_emoji(line, i):
                 continue
             what = "control" if unicodedata.category(c) == "Cc" else "invisible or direction-changing"
             escape = f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"

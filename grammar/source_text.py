@@ -9,6 +9,10 @@ from albert_tools.grammar.diagnostic import Diagnostic, Span
 #: The size of a source. A source is a small program, and the time of both parsers is proportional to its size.
 MAX_SOURCE_BYTES = 128 * 1024
 
+#: Characters that Python calls printable and that show nothing. With them, and with unprintable characters, a reviewer could see a
+#: different program.
+BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+
 _SAVE_AS_UTF8 = "save the source as UTF-8"
 
 

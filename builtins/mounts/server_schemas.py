@@ -19,6 +19,7 @@ from typing import Any
 from albert_tools.engine.model.bounds import KiB
 from albert_tools.engine.model.definition import Schema, canonical
 from albert_tools.engine.model.schema_validity import fault_in
+from albert_tools.grammar.source_text import BLANK
 
 #: The depth of a schema, and the number of schemas in it. What is deeper or further is any value.
 MAX_DEPTH, MAX_PARTS = 8, 1000
@@ -32,8 +33,6 @@ MAX_ENUM = 10_000
 _KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
 _FIGURES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-#: Characters that look empty although they are not of an invisible category. Texts can be hidden in them.
-_EMPTY = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
 class Unusable(Exception):
@@ -44,7 +43,7 @@ def plain_text(text: Any, most: int) -> str:
     """A text of a server on one line, without invisible characters, and cut to `most` characters."""
     words = " ".join(str(text or "")[: 4 * most].split())
     visible = "".join(c for c in words if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-    plain = _EMPTY.sub("", visible)
+    plain = BLANK.sub("", visible)
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 

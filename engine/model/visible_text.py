@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from albert_tools.grammar.source_text import BLANK
+
 #: Scripts and forms with letters that look like ASCII letters, by the first word of their Unicode names.
 _LIKE = frozenset(
     "CYRILLIC GREEK ARMENIAN CHEROKEE COPTIC LISU DESERET GOTHIC FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT "
@@ -15,18 +17,6 @@ _LIKE = frozenset(
 )
 #: Letters that look exactly like an ASCII letter in most fonts. A word of nothing else can't be told from a Latin one.
 _SAME = frozenset("асеорхуѕіјһԁӏԛԝАВЕЅІЈКМНОРСТХУԌԚԜοινυρχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
-#: Ranges of characters that look empty although their Unicode category is a visible one.
-_INVISIBLE = (
-    (0x034F, 0x034F),
-    (0x115F, 0x1160),
-    (0x17B4, 0x17B5),
-    (0x180B, 0x180F),
-    (0x2800, 0x2800),
-    (0x3164, 0x3164),
-    (0xFE00, 0xFE0F),
-    (0xFFA0, 0xFFA0),
-    (0xE0100, 0xE01EF),
-)
 #: Number of letters that are reported for one text.
 _MAX_REPORTED = 5
 
@@ -68,9 +58,7 @@ def escape_invisible(text: str) -> str:
 
 
 def _visible(c: str) -> bool:
-    if unicodedata.category(c) in ("Zs", "Cn"):
-        return False
-    return not any(first <= ord(c) <= last for first, last in _INVISIBLE)
+    return unicodedata.category(c) not in ("Zs", "Cn") and not BLANK.match(c)
 
 
 def _spelled(c: str) -> str:
