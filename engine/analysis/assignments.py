@@ -28,9 +28,7 @@ def assign(analysis: Analysis, target: tree.Expr, value: AbstractValue, control:
             analysis.current = target
             if isinstance(target.slice, tree.Slice):
                 bounds = [target.slice.lower, target.slice.upper, target.slice.step]
-                decided = frozenset[str]().union(
-                    *(analysis.heap.condition(analysis.evaluate(b, control)) for b in bounds if b is not None)
-                )
+                decided = analysis.heap.condition(*(analysis.evaluate(b, control) for b in bounds if b is not None))
                 inner = value.under(control | decided | analysis.heap.shape(value) | container.origins)
                 for site in container.sites:
                     extend(analysis, site, inner, analysis.remember(target, value))
@@ -55,4 +53,4 @@ def delete(analysis: Analysis, target: tree.Expr, control: Origins) -> None:
         if isinstance(target.slice, tree.Slice):
             bounds = [target.slice.lower, target.slice.upper, target.slice.step]
         keys = [analysis.evaluate(b, control) for b in bounds if b is not None]
-        concern(analysis, container, control.union(*(analysis.heap.condition(k) for k in keys)))
+        concern(analysis, container, control | analysis.heap.condition(*keys))

@@ -58,7 +58,7 @@ def call_builtin(analysis: Analysis, name: str, call: Invocation) -> AbstractVal
 
 
 def _print(analysis: Analysis, call: Invocation) -> AbstractValue:
-    analysis.printed |= call.control.union(*(analysis.heap.condition(v) for v in call.all))
+    analysis.printed |= call.control | analysis.heap.condition(*call.all)
     return NONE
 
 
@@ -81,7 +81,7 @@ def _length(analysis: Analysis, call: Invocation) -> AbstractValue:
 
 def _range(analysis: Analysis, call: Invocation) -> AbstractValue:
     numbers_given = call.arguments.positional
-    decided = frozenset[str]().union(*(analysis.heap.condition(v) for v in call.all))
+    decided = analysis.heap.condition(*call.all)
     made = new_list(analysis, call.node, item=A_NUMBER._replace(data=decided))
     keys = tuple(analysis.remember(call.node, v, str(i)) for i, v in enumerate(numbers_given))
     if call.arguments.more is NEVER:
@@ -131,9 +131,7 @@ def _sorted(analysis: Analysis, call: Invocation) -> AbstractValue:
     compared = item if key is None else call_back(analysis, call.node, key, [item], call.control, source)
     item = item.under(analysis.heap.condition(compared))
     others = [v for name, v in call.arguments.named.items() if name == "reverse"]
-    return list_like(analysis, call.node, source, item).under(
-        frozenset[str]().union(*(analysis.heap.condition(v) for v in others))
-    )
+    return list_like(analysis, call.node, source, item).under(analysis.heap.condition(*others))
 
 
 def _map(analysis: Analysis, call: Invocation) -> AbstractValue:
@@ -194,7 +192,7 @@ def _extreme(analysis: Analysis, call: Invocation) -> AbstractValue:
     given = [*call.arguments.positional, *([call.arguments.more] if call.arguments.more is not NEVER else [])]
     item = analysis.heap.items(given[0]) if len(given) == 1 else join(given)
     key = keyword_callback(call, "key")
-    control = frozenset[str]().union(*(analysis.heap.condition(v) for v in call.all))
+    control = analysis.heap.condition(*call.all)
     if key is not None:
         over = given[0]
         if len(given) > 1 or call.arguments.more is not NEVER:

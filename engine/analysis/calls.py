@@ -137,7 +137,7 @@ def _call_back(
         if (analysis.facts.facade(function) or ("", ""))[0] in ("heapq", "bisect"):
             for argument in arguments:
                 put_all(analysis, argument, REST, join(arguments).under(control))
-                concern(analysis, argument, control.union(*(analysis.heap.condition(v) for v in arguments)))
+                concern(analysis, argument, control | analysis.heap.condition(*arguments))
         if analysis.facts.facade(function) == ("io", "StringIO"):
             analysis.note(analysis.buffers, analysis.site(function, "callback"))
         made = analysis.evaluate(function, control)

@@ -250,7 +250,7 @@ def _subscript(analysis: Analysis, node: tree.Subscript, control: Origins) -> Ab
     if isinstance(node.slice, tree.Slice):
         bounds = [node.slice.lower, node.slice.upper, node.slice.step]
         given = [analysis.evaluate(b, control) for b in bounds if b is not None]
-        decided = frozenset[str]().union(*(analysis.heap.condition(g) for g in given))
+        decided = analysis.heap.condition(*given)
         result = NEVER
         if value.alternatives:
             # With a step, it is not one piece of the text.

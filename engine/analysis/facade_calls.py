@@ -302,9 +302,7 @@ def _push(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`heappush`, `heapreplace`, `heappushpop`, and `insort` of a sorted list."""
     container = call.arguments.get(0) or NEVER
     put_all(analysis, container, REST, (call.arguments.get(1) or NEVER).under(call.control))
-    decided = call.control.union(
-        _compared(analysis, call), *(analysis.heap.condition(v) for v in (container, *call.all[2:]))
-    )
+    decided = call.control | _compared(analysis, call) | analysis.heap.condition(container, *call.all[2:])
     concern(analysis, container, decided)
     return analysis.heap.items(container) | NONE
 

@@ -114,17 +114,17 @@ def _move(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Abst
     """`seek` and `truncate`: what is read afterwards depends on the place."""
     for site in receiver.sites & analysis.buffers:
         analysis.heap.put(site, WRITTEN, text_of(analysis))
-    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all)))
+    concern(analysis, receiver, call.control | analysis.heap.condition(*call.all))
     return numbers(analysis, *call.all)
 
 
 def _read(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all)))
+    concern(analysis, receiver, call.control | analysis.heap.condition(*call.all))
     return text_of(analysis, receiver, *call.all)
 
 
 def _read_lines(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all)))
+    concern(analysis, receiver, call.control | analysis.heap.condition(*call.all))
     return anything(analysis, call.node, receiver, *call.all)
 
 
@@ -244,29 +244,26 @@ def _replaced(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> 
     )
 
 
-def _group(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+def _matched(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    """A group of a match, which can be None."""
     inner = analysis.heap.values(receiver)
-    group = (
-        AbstractValue(inner.alternatives or templates.ANYTHING, *analysis.heap.deep(join([receiver, *call.all]))) | NONE
-    )
+    data, control = analysis.heap.deep(join([receiver, *call.all]))
+    return AbstractValue(inner.alternatives or templates.ANYTHING, data, control) | NONE
+
+
+def _group(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    group = _matched(analysis, receiver, call)
     return group | new_tuple(analysis, call.node, [group] * len(call.all)) if len(call.all) > 1 else group
 
 
 def _groups(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    inner = analysis.heap.values(receiver)
-    group = (
-        AbstractValue(inner.alternatives or templates.ANYTHING, *analysis.heap.deep(join([receiver, *call.all]))) | NONE
-    )
-    made = new_list(analysis, call.node, "groups", group | join(call.all))
+    made = new_list(analysis, call.node, "groups", _matched(analysis, receiver, call) | join(call.all))
     analysis.sized(only_site(made), "unknown")
     return made
 
 
 def _groupdict(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    inner = analysis.heap.values(receiver)
-    group = (
-        AbstractValue(inner.alternatives or templates.ANYTHING, *analysis.heap.deep(join([receiver, *call.all]))) | NONE
-    )
+    group = _matched(analysis, receiver, call)
     made = new_dict(analysis, call.node, text_of(analysis, receiver), group | join(call.all))
     analysis.sized(only_site(made), "unknown")
     return made
@@ -375,7 +372,7 @@ def _extend(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Ab
 
 
 def _remove(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all)))
+    concern(analysis, receiver, call.control | analysis.heap.condition(*call.all))
     return NONE
 
 
@@ -385,11 +382,7 @@ def _subtract(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> 
 
 
 def _intersect(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    concern(
-        analysis,
-        receiver,
-        call.control.union(analysis.heap.condition(receiver), *(analysis.heap.condition(v) for v in call.all)),
-    )
+    concern(analysis, receiver, call.control | analysis.heap.condition(receiver, *call.all))
     for value in call.all:
         put_all(
             analysis,
@@ -405,7 +398,7 @@ def _pop(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Abstr
     is_dict = any(analysis.heap.kind(s) != "list" for s in receiver.sites)
     key = call.arguments.get(0)
     item = analysis.heap.item(receiver, key) if key is not None and is_dict else analysis.heap.values(receiver)
-    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all[:1])))
+    concern(analysis, receiver, call.control | analysis.heap.condition(*call.all[:1]))
     return item | join(call.all[1:])
 
 
@@ -416,7 +409,7 @@ def _popitem(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> A
 
 
 def _sort(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    decided = call.control.union(*(analysis.heap.condition(v) for v in call.all))
+    decided = call.control | analysis.heap.condition(*call.all)
     key = keyword_callback(call, "key")
     item = analysis.heap.items(receiver)
     compared = item if key is None else call_back(analysis, call.node, key, [item], call.control, receiver)
@@ -446,9 +439,7 @@ def _items(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Abs
         call.node,
         [analysis.heap.items(receiver).under(decided), analysis.heap.values(receiver).under(decided)],
     )
-    return list_like(analysis, call.node, receiver, pair).under(
-        frozenset[str]().union(*(analysis.heap.condition(v) for v in call.all))
-    )
+    return list_like(analysis, call.node, receiver, pair).under(analysis.heap.condition(*call.all))
 
 
 def _keys(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
@@ -469,7 +460,7 @@ def _set_operation(analysis: Analysis, receiver: AbstractValue, call: Invocation
     made = new_list(analysis, call.node, "set", item)
     keys = [analysis.remember(call.node, v, f"set {i}") for i, v in enumerate(inputs)]
     analysis.sized(only_site(made), "sum", *keys)
-    return made.under(frozenset[str]().union(*(analysis.heap.condition(v) for v in inputs)))
+    return made.under(analysis.heap.condition(*inputs))
 
 
 def _elements(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:

@@ -333,10 +333,13 @@ class Heap:
         """The data of a value and of all that it contains, without constants."""
         return without_constants(self.deep(value)[0])
 
-    def condition(self, value: AbstractValue) -> Origins:
-        """All origins that a decision about a value depends on."""
-        data, control = self.deep(value)
-        return without_constants(data) | control if data else control
+    def condition(self, *values: AbstractValue) -> Origins:
+        """All origins that a decision about values depends on."""
+        origins = NO_ORIGINS
+        for value in values:
+            data, control = self.deep(value)
+            origins |= without_constants(data) | control if data else control
+        return origins
 
     def shape(self, value: AbstractValue) -> Origins:
         """The origins that decide how many items a value has, and in which order."""
