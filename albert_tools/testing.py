@@ -25,6 +25,7 @@ from albert_tools.builtins.catalog import builtin_loaders
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
+from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
@@ -97,7 +98,8 @@ class FakeExecutor:
 
     async def run_async(self, source: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Like `run`, for use in a running event loop."""
-        version = compile_version(check_or_raise(source, self.registry), "")
+        # A new thread has an empty stack, so a source of any depth is read however deep the caller's stack is.
+        version = await asyncio.to_thread(self._compiled, source)
         log: list[str] = []
         mistakes: list[Exception] = []
 
@@ -126,6 +128,9 @@ class FakeExecutor:
             await sandbox.close()
             if mistakes:
                 raise mistakes[0]
+
+    def _compiled(self, source: str) -> ToolVersion:
+        return compile_version(check_or_raise(source, self.registry), "")
 
 
 def _given(answer: Answer, arguments: dict[str, Any]) -> Any:

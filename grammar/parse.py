@@ -34,7 +34,6 @@ from msgspec import Struct
 from albert_tools.grammar import layout, tree
 from albert_tools.grammar.build import Builder, BuildError
 from albert_tools.grammar.diagnostic import Diagnostic, Span, in_order
-from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import disagreement, python_tree
 from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import source_text
@@ -53,7 +52,6 @@ class Parsed(Struct, frozen=True):
     python: ast.Module | SyntaxError | None = None
 
 
-@with_room
 def parse(source: str | bytes) -> Parsed:
     """Parse a source. All line ends of Python are accepted."""
     text = source_text(source)

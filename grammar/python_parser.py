@@ -14,12 +14,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from albert_tools.grammar.recursion import with_room
-
 _LOCK = threading.Lock()
 
 
-@with_room
 def parse_python(text: str) -> ast.Module:
     """CPython's tree of a text.
 
@@ -42,7 +39,6 @@ def parse_expression(text: str) -> ast.Expression:
         return ast.parse(text, mode="eval")
 
 
-@with_room
 def compile_python(text: str) -> None:
     """Compile a text to check whether CPython accepts it.
 

@@ -16,7 +16,6 @@ from albert_tools.grammar.diagnostic import Diagnostic, Span
 from albert_tools.grammar.parse import parse, parse_or_raise
 from albert_tools.grammar.pretty import LINE, SOFT, STEP, Doc, Group, IfBroken, Indent, render
 from albert_tools.grammar.python_parser import parse_python
-from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import different_line
 from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Speller, begin, end, joined
@@ -25,7 +24,6 @@ from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Spelle
 WIDTH = 100
 
 
-@with_room
 def format_source(source: str) -> str:
     """Format a source in canonical form.
 
@@ -53,7 +51,6 @@ def format_source(source: str) -> str:
     return text
 
 
-@with_room
 def unparse(module: tree.Module) -> str:
     """The canonical text of a parsed module."""
     return _Writer(module).text()

@@ -18,10 +18,8 @@ from albert_tools.engine.analysis.substitution import default_value
 from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.model.manifest import ANY_NAME, Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.model.marked_paths import holds_credentials, is_executed
-from albert_tools.grammar.recursion import with_room
 
 
-@with_room
 def analyse(checked: Checked) -> Manifest:
     """Find out what a program can do. If that takes too long, everything that its effects allow is possible."""
     analysis = Analysis(checked, evaluate, run)

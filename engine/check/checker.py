@@ -39,7 +39,6 @@ from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Severity, in_order
 from albert_tools.grammar.parse import parse
-from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import python_tree, uncompilable
 from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import source_text
@@ -64,7 +63,6 @@ class Report(Struct, frozen=True):
     checked: Checked | None
 
 
-@with_room
 def check(source: str | bytes, catalog: Catalog) -> Report:
     """Check a source against the tools in `catalog`. Never raises for any source."""
     text = source_text(source)

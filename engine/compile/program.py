@@ -7,10 +7,8 @@ from albert_tools.engine.compile.gate import Refused, judge
 from albert_tools.engine.compile.lower import lower
 from albert_tools.engine.model.definition import Program, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.grammar.recursion import with_room
 
 
-@with_room
 def compile_program(checked: Checked) -> Program:
     """The program of a checked source.
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from albert_tools.engine.judging.judging_limits import MAX_ANSWER, RECURSION
 from albert_tools.engine.sandbox.worker.function_worker import Ask, FunctionWorker
-from albert_tools.grammar import recursion
 
 #: Modules and encodings that are otherwise loaded at their first use. After the fork, the process can't load anything.
 _LATE_MODULES = ("difflib", "unicodedata")
@@ -69,8 +68,6 @@ def prepare(modules: list[str]) -> FunctionWorker:
         import_module(name)
     for encoding in _LATE_ENCODINGS:
         codecs.lookup(encoding)
-    # The process can't start threads. Its own stack is empty, so it needs no second one.
-    recursion.can_start_threads = False
     # The trees of a source have no cycles worth collecting, and the process ends with its answer.
     gc.set_threshold(50_000, 10, 10)
     tasks = {task: work for name in modules for task, work in import_module(name).TASKS.items()}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+
 import pytest
 
-from albert_tools import Failure, SourceError, primitive
+from albert_tools import Failure, SourceError, ToolResult, primitive
+from albert_tools.grammar.parse import MAX_PARSE_DEPTH
 from albert_tools.testing import FakeExecutor, registry, scratch_workspace
 
 SOURCE = '''
@@ -35,6 +39,31 @@ def test_a_call_without_an_answer_is_denied() -> None:
     assert (error.code, error.message) == ("permission_denied", "the test has no answer for http_request")
     with pytest.raises(SourceError):
         FakeExecutor().run("def t() -> int:\n    return 1\n")
+
+
+#: Expressions, some of which are too deep, and what is said about them.
+SHAPES = {
+    "1 if x else " * (MAX_PARSE_DEPTH - 1) + "2": "expression-depth",
+    "[" * 50 + "]" * 50: "expression-depth",
+    "str(" * 39 + "1" + ")" * 39: None,
+    "-" * (MAX_PARSE_DEPTH - 2) + "1": "expression-depth",
+    "x" + " + x" * 2000: "nesting-too-deep",
+}
+
+
+@pytest.mark.parametrize(("expression", "code"), SHAPES.items(), ids=range(len(SHAPES)))
+def test_a_source_of_any_depth_is_read_far_down_the_stack(expression: str, code: str | None) -> None:
+    source = f'def t(x: int) -> Any:\n    """Show."""\n    return {expression}\n'
+
+    def down(n: int) -> ToolResult:
+        return down(n - 1) if n > 0 else FakeExecutor().run(source, {"x": 1})
+
+    frames = sys.getrecursionlimit() - len(inspect.stack(0)) - 300
+    if code is None:
+        assert down(frames).ok
+    else:
+        with pytest.raises(SourceError, match=code):
+            down(frames)
 
 
 def test_registry_with_own_primitives() -> None:
