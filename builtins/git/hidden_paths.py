@@ -30,6 +30,7 @@ from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.folders import within
 from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.git_folders import (
     Repositories,
     beginning,
@@ -40,7 +41,6 @@ from albert_tools.engine.workspace.git_folders import (
     repositories,
 )
 from albert_tools.engine.workspace.openat import identity
-from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_folder
 
 #: Runs a confined command: `confined_command.run`.
@@ -115,7 +115,7 @@ class HiddenPaths(NamedTuple):
             return {"GIT_DIR": self.top}
         return {"GIT_DIR": f"{self.top}/{GIT_FOLDER}", "GIT_WORK_TREE": self.top}
 
-    def demand(self, judge: Judge, path: str) -> None:
+    def demand(self, judge: CallJudge, path: str) -> None:
         """Refuse a path, relative to `top`, that is hidden.
 
         Raises:
@@ -270,7 +270,7 @@ def _linked_stores(objects: str) -> Iterator[str]:
     yield from known - {objects}
 
 
-def _hidden(judge: Judge, root: str, top: str, repos: Repositories) -> HiddenPaths:
+def _hidden(judge: CallJudge, root: str, top: str, repos: Repositories) -> HiddenPaths:
     """The hidden paths of the repository at `top`.
 
     Git's objects may come from any repository: further working trees, bare repositories and clones have those of others. So the

@@ -20,9 +20,7 @@ from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.rules import Policy
-from albert_tools.engine.policy.tool_paths import ToolPaths
-from albert_tools.engine.workspace.call_judge import CallJudge
-from albert_tools.engine.workspace.path_judge import AllowAll
+from albert_tools.engine.workspace.call_judge import NO_RULES, CallJudge
 from albert_tools.engine.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -141,8 +139,7 @@ class ExampleAuthority(Authority):
         marks_private: Callable[[], bool] = lambda: False,
     ) -> Workspace:
         """The workspace without rules, because all of it belongs to the example."""
-        nothing = ToolPaths(definition.name, (), "/")
-        return workspace.judged_by(CallJudge(nothing, definition.name, AllowAll.max_file_bytes, bytes_left=most))
+        return workspace.judged_by(CallJudge(NO_RULES, definition.name, bytes_left=most))
 
     def outgoing(
         self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance

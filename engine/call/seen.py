@@ -111,7 +111,7 @@ def _private_paths(call: Call, run: Run) -> Iterator[str]:
     named = [path for path, use in primitive.paths_in(call.arguments) if use in READS]
     for name, kind in primitive.judged.items():
         if kind in ("shell", "program"):
-            # A command reads files without the workspace. A primitive that runs it confined knows more: `Judge.note_visible`.
+            # A command reads files without the workspace. A primitive that runs it confined knows more: `CallJudge.note_visible`.
             value = call.arguments.get(name)
             texts = [str(text) for text in (value if isinstance(value, list) else [value])]
             named += [word for text in texts for word in _BETWEEN.split(text)]

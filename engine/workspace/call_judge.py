@@ -7,38 +7,44 @@ and a link can lead to a forbidden place. So this class checks the real path aga
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.path_patterns import PathPatterns
 from albert_tools.engine.policy.tool_paths import ToolPaths
 from albert_tools.engine.workspace.git_folders import git_content
-from albert_tools.engine.workspace.path_judge import Use
 from albert_tools.engine.workspace.private_files import private_file
+
+#: What a call does with a path.
+Use = Literal["read", "write", "delete"]
 
 #: Takes an absolute path, the path as the call wrote it, and the `stat` result of the file there (None: no file). Raises a
 #: failure if the person approved a different state of the file.
 DemandApproved = Callable[[str, str, os.stat_result | None], None]
 
+#: The rules of a workspace outside of any call: they allow everything.
+NO_RULES = ToolPaths("", (), "/")
 _NOTHING = PathPatterns((), "/", "/")
 
 
 class CallJudge:
-    """Checks the files of one call of one tool."""
+    """Checks the files of one call of one tool. Paths are absolute and contain no link."""
 
     def __init__(
         self,
         paths: ToolPaths,
-        tool: str,
-        max_file_bytes: int,
+        tool: str = "",
+        max_file_bytes: int = sys.maxsize,
         *,
         bytes_left: int | None = None,
         demand_approved: DemandApproved = lambda path, written, now: None,
         private: PathPatterns = _NOTHING,
         marks_private: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`bytes_left` limits the bytes that the call may write in total; None means no limit. `private` are the files with private
-        data; `marks_private` says whether it matters that a command sees one.
+        """`max_file_bytes` limits the bytes of one file, and `bytes_left` the bytes that the call may write in total; None means no
+        limit. `private` are the files with private data; `marks_private` says whether it matters that a command sees one.
         """
         self.max_file_bytes = max_file_bytes
         self.selective = paths.selective

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.workspace import files
-from albert_tools.engine.workspace.path_judge import Judge
+from albert_tools.engine.workspace.call_judge import CallJudge
 
 #: The rule that limits the bytes of a file.
 MAX_FILE_RULE = "max_file_size_mb"
@@ -18,7 +18,7 @@ class OpenedFile:
 
     __slots__ = ("_handle", "_judge", "_shown", "facts", "path")
 
-    def __init__(self, handle: int, facts: os.stat_result, path: str, shown: str, judge: Judge) -> None:
+    def __init__(self, handle: int, facts: os.stat_result, path: str, shown: str, judge: CallJudge) -> None:
         self._handle = handle
         self.facts = facts
         self.path = path

@@ -21,8 +21,8 @@ from albert_tools.engine.model.folders import around, outermost, within
 from albert_tools.engine.policy.writable_paths import writable_in_workspace
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
 from albert_tools.engine.sandbox.command.view import View, programs
+from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.git_folders import git_folder_of, is_git_folder
-from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER, GIT_FOLDER, protected_folder
 from albert_tools.engine.workspace.workspace import Workspace
 
@@ -117,7 +117,7 @@ def command_view(
 
 
 def writable_parts(
-    judge: Judge,
+    judge: CallJudge,
     root: str,
     shown: Sequence[str] | None,
     hidden: Iterable[str],
@@ -126,7 +126,7 @@ def writable_parts(
 ) -> list[str] | None:
     """The only paths that a command may change, outermost ones only; None if no rule lists them.
 
-    A path that is a link, or that leads through one, is left out. As in `Judge.writable`, a folder can end with a slash.
+    A path that is a link, or that leads through one, is left out. As in `CallJudge.writable`, a folder can end with a slash.
     """
     listed = judge.writable()
     if listed is None:
@@ -288,7 +288,7 @@ def _names(folder: str) -> list[str]:
     return []
 
 
-def shown_and_hidden(judge: Judge, root: str) -> tuple[list[str] | None, list[str]]:
+def shown_and_hidden(judge: CallJudge, root: str) -> tuple[list[str] | None, list[str]]:
     """The outermost paths that the rules show (None: the whole workspace), and the paths in them that the rules hide.
 
     Nothing is remembered between two commands, because no time stamp tells certainly that a folder is unchanged. Folders are not

@@ -25,10 +25,10 @@ from typing import NamedTuple, Self
 from albert_tools.engine.model.bounds import MAX_READ, MAX_WRITE
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.workspace import files, openat
+from albert_tools.engine.workspace.call_judge import NO_RULES, CallJudge, Use
 from albert_tools.engine.workspace.files import Demand, Entry, EntryType, FileFacts
 from albert_tools.engine.workspace.git_folders import git_content
 from albert_tools.engine.workspace.opened_file import MAX_FILE_RULE, OpenedFile
-from albert_tools.engine.workspace.path_judge import AllowAll, Judge, Use
 from albert_tools.engine.workspace.path_syntax import show
 from albert_tools.engine.workspace.resolve import Place, Resolver, identities, open_parent
 from albert_tools.engine.workspace.walk import Met, walk_folder
@@ -72,9 +72,9 @@ class Workspace(Resolver):
     def __init__(self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = ()) -> None:
         """As `Resolver`. The workspace starts with a judge that allows everything."""
         super().__init__(root, sealed, secret)
-        self.judge: Judge = AllowAll()
+        self.judge = CallJudge(NO_RULES)
 
-    def judged_by(self, judge: Judge) -> Self:
+    def judged_by(self, judge: CallJudge) -> Self:
         """A view for one call, with the judge of this call."""
         view = self._as_view()
         view.judge = judge

@@ -19,7 +19,7 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import read_governance
-from albert_tools.engine.workspace.path_judge import Judge
+from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.sandbox_view import shown_and_hidden
 from albert_tools.engine.workspace.workspace import Workspace
 from tests.helpers.effort import examples
@@ -27,15 +27,15 @@ from tests.helpers.effort import examples
 #: Without the capabilities of root that read every folder.
 AS_USER = """
 import ctypes, struct, sys
-from albert_tools.engine.workspace.path_judge import AllowAll
+from albert_tools.engine.workspace.call_judge import NO_RULES, CallJudge
 from albert_tools.engine.workspace.sandbox_view import shown_and_hidden
 
-class Rules(AllowAll):
-    divides = lambda self, folder: True
+rules = CallJudge(NO_RULES)
+rules.divides = lambda folder: True
 
 header, none = struct.pack("II", 0x20080522, 0), struct.pack("IIIIII", 0, 0, 0, 0, 0, 0)
 assert sys.platform != "linux" or ctypes.CDLL(None).capset(header, none) == 0
-print(shown_and_hidden(Rules(), sys.argv[1]))
+print(shown_and_hidden(rules, sys.argv[1]))
 """
 
 
@@ -66,14 +66,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return work
 
 
-def judge_of(work: Path, owner: dict[str, Any], project: dict[str, Any]) -> Judge:
+def judge_of(work: Path, owner: dict[str, Any], project: dict[str, Any]) -> CallJudge:
     rules = read_governance(owner).tightened(read_governance(project))
     authority = Authority(Policy(rules.layers(), str(work), str(work.parent)), Modes(None))
     with Workspace(work) as workspace:
         return authority.guarded(ToolDefinition("bash", "", (), {}, ("execute",)), workspace).judge
 
 
-def seen_one_by_one(judge: Judge, work: Path) -> Iterator[str]:
+def seen_one_by_one(judge: CallJudge, work: Path) -> Iterator[str]:
     """All that a command sees, judged path after path: what the rules allow, in folders that are seen or behind none."""
     pending = [(work, judge.allows(str(work)))]
     for folder, seen in pending:

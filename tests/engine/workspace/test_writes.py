@@ -20,8 +20,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.extra_roots import Root
 from albert_tools.engine.policy.tool_paths import ToolPaths
 from albert_tools.engine.workspace import files, openat, walk
-from albert_tools.engine.workspace.call_judge import CallJudge
-from albert_tools.engine.workspace.path_judge import AllowAll
+from albert_tools.engine.workspace.call_judge import NO_RULES, CallJudge
 from albert_tools.engine.workspace.workspace import Workspace
 from tests.helpers.refusals import refused, snapshot
 
@@ -212,13 +211,13 @@ def test_a_read_only_file_is_not_changed(workspace: Workspace, root: Path, chang
 
 @changes
 def test_a_change_that_is_refused_at_the_last_moment(workspace: Workspace, root: Path, change: str) -> None:
-    class Refusing(AllowAll):
+    class Refusing(CallJudge):
         def demand_approved(self, path: str, written: str, now: os.stat_result | None) -> None:
             if written == refused_path:
                 raise Failure("cancelled", "the call is over")
 
     before = snapshot(root)
-    view = workspace.judged_by(Refusing())
+    view = workspace.judged_by(Refusing(NO_RULES))
     calls: dict[str, tuple[str, Callable[[], object]]] = {
         "replace": ("a.txt", lambda: view.replace("a.txt", b"x")),
         "create": ("new", lambda: view.replace("new", b"x", new=True)),
@@ -487,12 +486,12 @@ def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root:
 
 def test_a_file_swapped_while_it_is_moved_or_deleted(workspace: Workspace, root: Path) -> None:
 
-    class Swapping(AllowAll):
+    class Swapping(CallJudge):
         def demand_going(self) -> None:
             (root / "new").write_text("other")
             os.replace(root / "new", root / "a.txt")
 
-    view = workspace.judged_by(Swapping())
+    view = workspace.judged_by(Swapping(NO_RULES))
     for call in (lambda: view.remove("a.txt"), lambda: view.move("a.txt", "b", LIMIT)):
         with pytest.raises(Failure) as caught:
             call()
