@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from albert_tools.builtins.catalog import PLACES
 from albert_tools.engine.agent.agent_tools import judged_actions
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.primitive import running_on
+from albert_tools.engine.model.threads import running_on
 from albert_tools.engine.pipeline.notify import problem_of
 from albert_tools.engine.policy.lint import lint, lint_settings
 from albert_tools.engine.policy.partly_forbidden import partly_forbidden

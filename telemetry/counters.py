@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from albert_tools.engine.model.primitive import running_on
 from albert_tools.engine.model.telemetry import Ended, Span, Started
+from albert_tools.engine.model.threads import running_on
 
 #: The most names in one table. Further names count as `OTHERS`.
 MAX_NAMES = 1_000

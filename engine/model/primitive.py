@@ -13,7 +13,6 @@ import keyword
 import re
 import threading
 import typing
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypedDict, Unpack, overload
@@ -569,7 +568,7 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
 async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext | None) -> Any:
     """Call the function, with `context` if it takes one. A sync function runs in a thread, so it can't block the service.
 
-    A thread can't be stopped. After a timeout, a sync function continues, and its result is dropped. `running_on` counts it.
+    A thread can't be stopped. After a timeout, a sync function continues, its result is dropped, and `running_on` counts it.
     """
     # The function relies on this check for every caller.
     target.demand(arguments)
@@ -591,10 +590,7 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
                 raise
             raise RuntimeError(f"it raised {type(odd).__name__}") from odd
 
-    thread = _Thread(target.name)
-
     def called() -> Any:
-        thread.begin()
         try:
             return target.function(**arguments)
         except (Exception, SystemExit, asyncio.CancelledError) as error:
@@ -606,49 +602,8 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
             # A real KeyboardInterrupt never occurs in a thread. If the function raises it, it would end the event loop and the
             # service.
             raise RuntimeError(f"it raised {type(odd).__name__}") from odd
-        finally:
-            thread.end()
 
-    try:
-        return await in_thread(called)
-    except asyncio.CancelledError:
-        thread.leave()
-        raise
-
-
-#: The threads that run on after their calls have ended, by tool.
-_RUNNING_ON: Counter[str] = Counter()
-_LOCK = threading.Lock()
-
-
-def running_on() -> dict[str, int]:
-    """The calls of sync functions that were ended, by their time limit for example, while their threads still run: by tool."""
-    with _LOCK:
-        return dict(+_RUNNING_ON)
-
-
-class _Thread:
-    """The thread of one call. It is counted while it runs, if its call has ended. One that never begins is not counted."""
-
-    def __init__(self, tool: str) -> None:
-        self._tool = tool
-        self._runs = self._left = False
-
-    def begin(self) -> None:
-        with _LOCK:
-            self._runs = True
-            _RUNNING_ON[self._tool] += self._left
-
-    def end(self) -> None:
-        with _LOCK:
-            self._runs = False
-            _RUNNING_ON[self._tool] -= self._left
-
-    def leave(self) -> None:
-        """The call has ended."""
-        with _LOCK:
-            self._left = True
-            _RUNNING_ON[self._tool] += self._runs
+    return await in_thread(called, target.name)
 
 
 def _from_outside(odd: BaseException) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
@@ -24,13 +24,14 @@ THREAD_NAME = "albert-function"
 
 
 class _Job:
-    def __init__(self, function: Callable[[], Any], future: asyncio.Future[Any]) -> None:
+    def __init__(self, function: Callable[[], Any], future: asyncio.Future[Any], name: str) -> None:
         self.run = copy_context().run
         self.function = function
+        self.name = name
         self.loop = future.get_loop()
         self.future = future
-        #: Whether it has ended; whether its thread is replaced, because nobody waits for the function any more.
-        self.ended = self.left = False
+        #: Whether it has ended; whether nobody waits for the function any more; whether its thread is then replaced.
+        self.ended = self.left = self.is_replaced = False
 
 
 class _Threads:
@@ -39,6 +40,11 @@ class _Threads:
         self._idle: list[SimpleQueue[_Job]] = []
         self._waiting: deque[_Job] = deque()
         self._number = self._left = 0
+        self._running_on: Counter[str] = Counter()
+
+    def running_on(self) -> dict[str, int]:
+        with self._lock:
+            return dict(+self._running_on)
 
     def take(self, job: _Job) -> None:
         with self._lock:
@@ -54,12 +60,15 @@ class _Threads:
         with self._lock:
             if job in self._waiting:
                 self._waiting.remove(job)
-            elif not job.ended and self._number + self._left < MAX_LEFT:
+            elif not job.ended:
                 job.left = True
-                self._left += 1
-                self._number -= 1
-                if self._waiting:
-                    self._start(self._waiting.popleft())
+                self._running_on[job.name] += 1
+                if self._number + self._left < MAX_LEFT:
+                    job.is_replaced = True
+                    self._left += 1
+                    self._number -= 1
+                    if self._waiting:
+                        self._start(self._waiting.popleft())
 
     def _start(self, job: _Job) -> None:
         self._number += 1
@@ -78,7 +87,8 @@ class _Threads:
                 error = raised
             with self._lock:
                 job.ended = True
-                if job.left:
+                self._running_on[job.name] -= job.left
+                if job.is_replaced:
                     self._left -= 1
                     return
                 if self._waiting:
@@ -112,11 +122,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-async def in_thread(function: Callable[[], _T]) -> _T:
+def running_on() -> dict[str, int]:
+    """How many functions still run that nobody waits for any more, after a time limit for example: by name."""
+    return _threads.running_on()
+
+
+async def in_thread(function: Callable[[], _T], name: str) -> _T:
     """What a function returns, called in a thread with the present context variables. If the caller is cancelled, a function that
-    has begun runs on. It must not raise StopIteration."""
+    has begun runs on, and `running_on` counts it under `name`. It must not raise StopIteration."""
     future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
-    job = _Job(function, future)
+    job = _Job(function, future, name)
     _threads.take(job)
     try:
         return await future

@@ -21,7 +21,7 @@ async def test_more_functions_than_threads_all_run() -> None:
         gate.wait()
         return threading.current_thread().name
 
-    calls = [asyncio.ensure_future(in_thread(function)) for _ in range(more)]
+    calls = [asyncio.ensure_future(in_thread(function, "f")) for _ in range(more)]
     for _ in range(MAX_THREADS):
         await asyncio.to_thread(running.acquire)
     assert not running.acquire(blocking=False)
@@ -36,17 +36,17 @@ async def test_more_functions_than_threads_all_run() -> None:
 
 async def test_a_function_has_the_context_of_its_caller_and_its_errors_arrive() -> None:
     NAME.set("caller")
-    assert await in_thread(NAME.get) == "caller"
+    assert await in_thread(NAME.get, "f") == "caller"
     with pytest.raises(ZeroDivisionError):
-        await in_thread(lambda: 1 / 0)
+        await in_thread(lambda: 1 / 0, "f")
 
     def cancels_itself() -> None:
         raise asyncio.CancelledError
 
     for _ in range(MAX_THREADS + 1):
         with pytest.raises(asyncio.CancelledError):
-            await in_thread(cancels_itself)
-    assert await in_thread(lambda: 1) == 1
+            await in_thread(cancels_itself, "f")
+    assert await in_thread(lambda: 1, "f") == 1
     assert len([t for t in threading.enumerate() if t.name == THREAD_NAME]) <= MAX_THREADS
 
 
@@ -59,13 +59,13 @@ async def test_functions_that_nobody_waits_for_take_no_places() -> None:
         ended.release()
 
     for _ in range(2):
-        calls = [asyncio.ensure_future(in_thread(function)) for _ in range(MAX_THREADS)]
+        calls = [asyncio.ensure_future(in_thread(function, "f")) for _ in range(MAX_THREADS)]
         for _ in calls:
             assert await asyncio.to_thread(began.acquire, timeout=60)
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-    assert await in_thread(lambda: 1) == 1
+    assert await in_thread(lambda: 1, "f") == 1
     gate.set()
     # They run on to their ends.
     for _ in range(MAX_THREADS * 2):

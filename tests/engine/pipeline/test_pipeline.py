@@ -20,9 +20,9 @@ from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.model.error_codes import CODES
-from albert_tools.engine.model.primitive import running_on
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.engine.model.result import ToolInvocation
+from albert_tools.engine.model.threads import running_on
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker import boundary_values
