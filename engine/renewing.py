@@ -16,17 +16,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from msgspec import Struct, field
 
 from albert_tools.engine.call.target import Lookup
-from albert_tools.engine.call.tool_registry import ToolRegistry
-from albert_tools.engine.judging.source_judge import Judgement, Tools
+from albert_tools.engine.judging.source_judge import Judgement
 from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 
 
 class Renewer(Struct, eq=False):
-    """Analyses versions again, one at a time. `judge` checks a source that may call these tools."""
+    """Analyses versions again, one at a time. `judge` checks a source that calls these saved tools."""
 
     lookup: Lookup
-    judge: Callable[[str, Tools], Awaitable[Judgement]]
+    judge: Callable[[str, Mapping[str, ToolDefinition]], Awaitable[Judgement]]
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: The renewed versions that this process may not store, by their hashes.
     _unstored: dict[str, ToolVersion] = field(default_factory=dict)
@@ -66,7 +65,7 @@ class Renewer(Struct, eq=False):
             if callee.kind == "composite":
                 callee_version = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
                 pinned[callee.name] = (await self._renewed(callee_version, True)).definition
-        judgement = await self.judge(version.source, _PinnedTools(self.lookup.registry, pinned))
+        judgement = await self.judge(version.source, pinned)
         checked = judgement.checked
         if checked is None or checked.calls != version.calls:
             why = next((d.message for d in judgement.diagnostics if d.severity == "error"), "it has other callees")
@@ -86,24 +85,3 @@ class Renewer(Struct, eq=False):
                 # Only an author may store a manifest. This process uses it for its own runs.
                 self._unstored[version.version] = renewed
         return renewed
-
-
-class _PinnedTools:
-    """The tools that the source of a version may call: the primitives, and the saved tools in the versions that it pins."""
-
-    def __init__(self, registry: ToolRegistry, pinned: Mapping[str, ToolDefinition]) -> None:
-        self._registry = registry
-        self._pinned = pinned
-
-    def get(self, name: str) -> ToolDefinition | None:
-        primitive = self._registry.primitive(name)
-        return primitive.definition if primitive is not None else self._pinned.get(name)
-
-    def names(self) -> list[str]:
-        return [*self._registry.primitive_names, *self._pinned]
-
-    def outdated(self, name: str) -> str | None:
-        return None
-
-    def look_alike(self, name: str) -> str | None:
-        return None

@@ -188,8 +188,11 @@ class Sources(Struct, eq=False):
         from albert_tools.engine.renewing import Renewer
 
         if self._renewer is None:
-            self._renewer = Renewer(self.lookup, self._judge.check)
+            self._renewer = Renewer(self.lookup, self._check_pinned)
         return self._renewer
+
+    async def _check_pinned(self, source: str, pinned: Mapping[str, ToolDefinition]) -> Judgement:
+        return await self._judge.check(source, _Catalog(self.lookup, self.access, pinned, None))
 
     @property
     def _judge(self) -> SourceJudge:
