@@ -59,8 +59,6 @@ class StructlogObserver:
                 event["rule"] = sanitize.printable(call.rule)
             event["latency_ms"] = round(call.seconds * 1000, 3)
             if call.outcome == "completed":
-                if call.result_hash is not None:
-                    event["result_hash"] = call.result_hash
                 log = self._logger.info
             else:
                 event["code"] = call.code

@@ -93,8 +93,6 @@ class OpenTelemetryObserver:
         attributes: dict[str, Any] = {"albert.outcome": call.outcome, "albert.effects": call.effects}
         if call.retried:
             attributes["albert.retried"] = call.retried
-        if call.result_hash is not None:
-            attributes["albert.result_hash"] = call.result_hash
         if call.rule is not None:
             # The rule of the failure is more specific than the rule that allowed the call.
             attributes["albert.policy.rule_id"] = sanitize.printable(call.rule)

@@ -22,7 +22,6 @@ _OF_FORMAT = {
     "albert-prompt-hash": "b3:" + "0" * 64,
     "albert-entry": "NAME=value",
     "albert-path": "notes.md",
-    "albert-time": "2026-01-31T12:00:00Z",
 }
 
 _OF_TYPE: dict[str, Json] = {"string": "text", "integer": 1, "number": 1, "boolean": True, "object": {}}

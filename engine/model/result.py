@@ -29,20 +29,18 @@ INVOCATION_FIELDS: dict[str, Schema] = {
     "trace": {**_NAME_OR_NONE, "maxLength": MAX_TRACE},
     "reason": {"type": ["string", "null"], "maxLength": MAX_REASON_GIVEN},
     "turn": _NAME_OR_NONE,
-    "timestamp": {"type": "string", "format": "albert-time"},
 }
 
 _sorted_json = Encoder(order="sorted").encode
 
 _OPTIONAL = frozenset(name for name, schema in INVOCATION_FIELDS.items() if "null" in schema["type"])
-_MAY_BE_EMPTY = frozenset({"dedupe_key", "timestamp", "reason"})
+_MAY_BE_EMPTY = frozenset({"dedupe_key", "reason"})
 
 
 class ToolInvocation(Struct, frozen=True):
     """One request to run a tool. `version` selects a version of a composite.
 
     If the same `dedupe_key` was used before, the recorded result is returned and nothing is executed. An empty key has no effect.
-    `timestamp` is when the request was made (ISO 8601), or empty.
     """
 
     tool: str
@@ -52,7 +50,6 @@ class ToolInvocation(Struct, frozen=True):
     request_id: str | None = None
     dedupe_key: str | None = None
     trace: str | None = None
-    timestamp: str = ""
     #: The purpose of the call, as the agent states it. A person who approves the call sees it. No rule uses it.
     reason: str | None = None
     #: The same text for all calls between two messages of the agent's user. The record contains it, and no rule uses it.
@@ -181,7 +178,7 @@ class ToolResult(Struct, frozen=True):
             "error": None if self.error is None else self.error.message,
         }
 
-    def strict(self, family: str = "") -> dict[str, Json]:
+    def strict(self) -> dict[str, Json]:
         """The form in which all keys are always present: ``{timestamp_utc, ok, tool, action, policy, output, effects, error, …}``.
 
         ``tool`` is the family of the tool, and ``action`` is the tool itself.
@@ -189,7 +186,7 @@ class ToolResult(Struct, frozen=True):
         return {
             "timestamp_utc": self.timestamp_utc,
             "ok": self.ok,
-            "tool": family or self.family or self.tool,
+            "tool": self.family or self.tool,
             "action": self.tool,
             "latency_ms": round(self.seconds * 1000, 3),
             "policy": {name: self.policy[name] for name in ("allowed", "rule_id", "rationale_code", "message")},

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 
 from albert_tools.engine.model.bounds import (
@@ -66,16 +65,6 @@ def _hash(text: str) -> list[Fault]:
     return [("hash", f"must be {digits}, with or without b3: before them")]
 
 
-def _time(text: str) -> list[Fault]:
-    if not text:
-        return []
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return [("time", "must be a date and time in ISO 8601, for example 2025-03-01T12:00:00Z, or empty")]
-    return []
-
-
 #: The check of each format. It returns all violations.
 FORMATS: dict[str, Callable[[str], list[Fault]]] = {
     "albert-path": partial(_path, most=MAX_PATH),
@@ -85,7 +74,6 @@ FORMATS: dict[str, Callable[[str], list[Fault]]] = {
     "albert-entry": _entry,
     "albert-hash": _hash,
     "albert-prompt-hash": lambda text: _hash(text) if text else [],
-    "albert-time": _time,
     "albert-content": partial(_bytes, most=MAX_WRITE),
     "albert-edit": partial(_bytes, most=MAX_EDIT),
 }

@@ -66,7 +66,6 @@ class Ended(NamedTuple):
     rule: str | None = None
     retried: int = 0
     effects: int = 0
-    result_hash: str | None = None
     output: Any = None
     #: The exception of a primitive that is a fault in its code. Not redacted.
     fault: BaseException | None = None

@@ -76,7 +76,6 @@ class Effect(Struct, frozen=True):
         control: What decides when and how often something is changed, beyond the data: ``each item of {rows}`` if there is one call
             for each item.
         decided: The origins of `control`, without those of which only the number of items decides.
-        carries: The origins of all that the calls send, write or execute.
     """
 
     tool: str
@@ -93,7 +92,6 @@ class Effect(Struct, frozen=True):
     flows: tuple[Flow, ...]
     control: tuple[str, ...]
     decided: frozenset[Origin]
-    carries: frozenset[Origin]
 
     @property
     def is_loud(self) -> bool:
@@ -227,7 +225,6 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
         ),
         control=(*words.origins(decided), *(f"each item of {name}" for name in words.origins(counted))),
         decided=decided,
-        carries=carries,
     )
 
 

@@ -33,7 +33,7 @@ def test_the_two_events_of_a_completed_call() -> None:
     span = new_span()
     call = started(session="s1", request_id="q1")
     observer.started(span, call)
-    observer.ended(span, Ended(call, "completed", 0.0125, effects=1, result_hash="b3:00"))
+    observer.ended(span, Ended(call, "completed", 0.0125, effects=1))
     first, last = lines(stream.getvalue())
     assert list(first)[:3] == ["timestamp", "level", "event"]
     assert first.pop("timestamp").endswith("Z")
@@ -55,7 +55,7 @@ def test_the_two_events_of_a_completed_call() -> None:
         "arguments": {"path": "notes.md"},
     }
     assert last["event"] == "tool_call_completed"
-    assert (last["latency_ms"], last["effects"], last["result_hash"]) == (12.5, 1, "b3:00")
+    assert (last["latency_ms"], last["effects"]) == (12.5, 1)
     assert last["span_id"] == first["span_id"]
     assert "arguments" not in last
     assert observer.lost == 0

@@ -53,7 +53,7 @@ def once(observer: OpenTelemetryObserver, ended: Ended, trace: str | None = None
 
 def test_a_completed_call(exported: Exported) -> None:
     call = started(session="s1", request_id="q1")
-    span = once(OpenTelemetryObserver(exported.provider), Ended(call, "completed", 0.1, effects=2, result_hash="b3:00"))
+    span = once(OpenTelemetryObserver(exported.provider), Ended(call, "completed", 0.1, effects=2))
     made = exported.spans()["execute_tool read_file"]
     assert made.kind is SpanKind.INTERNAL
     assert made.status.status_code is StatusCode.UNSET
@@ -77,7 +77,6 @@ def test_a_completed_call(exported: Exported) -> None:
         "albert.span.id": span.span_id,
         "albert.outcome": "completed",
         "albert.effects": 2,
-        "albert.result_hash": "b3:00",
     }
     assert made.instrumentation_scope is not None
     assert made.instrumentation_scope.name == "albert_tools"

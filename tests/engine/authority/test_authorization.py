@@ -88,9 +88,9 @@ def test_what_each_reader_sees_of_a_result(make_bench: Any) -> None:
     bench = make_bench(governance={"deny": ["note"]})
     written = bench.service.invoke("write_file", {"path": "a", "content": "x"})
     assert written.simple() == {"success": True, "output": written.output, "error": None}
-    strict = written.strict("filesystem")
+    strict = written.strict()
     assert datetime.fromisoformat(strict["timestamp_utc"]).utcoffset() == timedelta(0)
-    assert (strict["ok"], strict["tool"], strict["action"]) == (True, "filesystem", "write_file")
+    assert (strict["ok"], strict["tool"], strict["action"]) == (True, "files", "write_file")
     assert strict["policy"]["allowed"] is True
     assert strict["effects"][0]["sha256"] == written.output["sha256"]
     assert strict["output"] == {"value": written.output, "truncated": False}

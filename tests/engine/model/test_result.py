@@ -174,15 +174,6 @@ def test_the_fields_of_an_invocation_are_bounded(name: str) -> None:
     assert rules(0) == ([] if name == "dedupe_key" else ["min_length"])
 
 
-@pytest.mark.parametrize(
-    ("timestamp", "rules"),
-    [("", []), ("2025-03-01T12:00:00Z", []), ("2025-03-01", []), ("soon", ["time"]), ("{soon}", ["time"])],
-)
-def test_the_timestamp_of_an_invocation_is_iso_8601(timestamp: str, rules: list[str]) -> None:
-    found = ToolInvocation("t", {}, timestamp=timestamp).violations()
-    assert [v["rule"] for v in found] == rules
-
-
 def test_the_models_load_no_pydantic() -> None:
     code = (
         "import sys, albert_tools.engine.model.result, albert_tools.engine.model.parameter_types; print(*sys.modules)"
