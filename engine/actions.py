@@ -175,8 +175,8 @@ class Actions(Struct, eq=False):
             return attempt.result
         if attempt.problem is not None and error.code == "invalid_source":
             raise attempt.problem
-        if error.code == "suspended" and self.context.approvals is not None:
-            approval = self.context.approvals.get(error.details["approval"])
+        if error.code == "suspended":
+            approval = self.context.record.approvals.get(error.details["approval"])
             message = f"{approval.message}; it waits for the answer"
             hint = (
                 f"a person answers with `albert approvals answer {approval.id} once`; then make the same request again"

@@ -13,7 +13,7 @@ from msgspec import json as msgspec_json
 from msgspec.structs import replace
 
 from albert_tools.engine.actions import DEFINE, REMOVE, ActionRequest, Actions, Review
-from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
@@ -142,7 +142,7 @@ class Authoring(Struct, eq=False):
             assert session is not None
             demand_saved()
             head, why = await asyncio.to_thread(self._head, name, session, "removing it")
-            if not why and self.context.reviews is not None and name in self.context.reviews.active():
+            if not why and name in self.context.record.reviews.active():
                 why = f"{name} is active: the owner has approved it; removing it needs a person's approval"
             return Review(head, why, {"removes": head})
 
@@ -153,9 +153,9 @@ class Authoring(Struct, eq=False):
                     "unknown_tool", f"no tool named {shown(name)}", hint="search_tools finds tools", tool=name
                 )
             by = "" if session is None else self.access.session(session).id
-            reviews = self.context.reviews
+            reviews = self.context.record.reviews
             # First, so that no approval outlives its tool if the process is killed in between.
-            if reviews is not None and (active := reviews.active().get(name)) is not None:
+            if (active := reviews.active().get(name)) is not None:
                 reviews.deprecate(name, active, by, "removed")
             await asyncio.to_thread(self.pipeline.lookup.store.delete, name, head)
             self._record("removal", by, tool=name)
@@ -173,7 +173,7 @@ class Authoring(Struct, eq=False):
             if (
                 command
                 and defined.outcome != "unchanged"
-                and recorded(self.context.reviews, "reviews").of(version).state == "pending"
+                and self.context.record.reviews.of(version).state == "pending"
             ):
                 from albert_tools.engine.pipeline.notify import about_version, notify
 
@@ -188,8 +188,7 @@ class Authoring(Struct, eq=False):
         head = versions[0]
         if head.version == version or self.access.is_own(token, lambda: head.author):
             return head.version, ""
-        reviews = self.context.reviews
-        whom = reviews.author(name, head.version, head.author) if reviews is not None else head.author or "the owner"
+        whom = self.context.record.reviews.author(name, head.version, head.author)
         return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"
 
     async def examined(
@@ -274,8 +273,8 @@ class Authoring(Struct, eq=False):
         """Activate a new version without a review, if the owner's rules say so."""
         from albert_tools.engine.authority.reviews import BY_RULES
 
-        rules, reviews, manifest = self.context.governance, self.context.reviews, version.definition.manifest
-        if isinstance(rules, Failure) or not rules.activates_harmless or reviews is None or manifest is None:
+        rules, reviews, manifest = self.context.governance, self.context.record.reviews, version.definition.manifest
+        if isinstance(rules, Failure) or not rules.activates_harmless or manifest is None:
             return
         if is_harmless(manifest) and reviews.of(version).state == "pending":
             # The version is saved. If this fails, it is pending.

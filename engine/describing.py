@@ -39,7 +39,7 @@ class Description(Struct, frozen=True):
         policy: The decision of the rules on every call in the current mode.
         bounds: The seconds per call and the calls per hour that the rules allow.
         confined: Which part of a primitive runs confined: ``function``, ``command``, or an empty text.
-        review: The state of the version of a composite; None if this service keeps no record.
+        review: The state of the version of a composite.
     """
 
     definition: ToolDefinition
@@ -152,7 +152,7 @@ class Describer(Struct, eq=False):
             versions, total = self.lookup.store.history(name, MAX_VERSIONS)
             # A name can have versions of others from before it was removed.
             shown = [each for each in versions if self.access.covers(session, name, each.author)]
-            definers = self.context.reviews.definers(name) if self.context.reviews is not None else {}
+            definers = self.context.record.reviews.definers(name)
             description = Description(
                 tool_version.definition,
                 tool_version.source,
@@ -163,7 +163,7 @@ class Describer(Struct, eq=False):
                 versions=tuple(shown),
                 users={each.version: definers[each.version] for each in shown if each.version in definers},
                 total=total if len(shown) == len(versions) else len(shown),
-                review=self.context.reviews.of(tool_version) if self.context.reviews is not None else None,
+                review=self.context.record.reviews.of(tool_version),
             )
             return self._judged(description)
 

@@ -29,7 +29,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from albert_tools.engine.authority.rules_source import RulesSource
-from albert_tools.engine.call.context import Call, Run, ServiceContext, Stage, recorded
+from albert_tools.engine.call.context import Call, Run, ServiceContext, Stage
 from albert_tools.engine.call.manifest_fence import Fence
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.difference import difference, shown
@@ -303,7 +303,7 @@ def denied_tools(
             if not p.gated and (decision.verdict == "deny" or asks):
                 denied[p.name] = decision.failure(p.name)
     if session is not None:
-        sessions = recorded(context.sessions, "sessions")
+        sessions = context.record.sessions
         line = sessions.line(session.id)
         for p in (p for p in primitives if not p.paths):
             try:

@@ -54,7 +54,7 @@ class Listed(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     #: The version that agents are offered; empty if the tool is not active.
     active: str = ""
-    #: The state of the newest version, and who has decided it; empty if this service keeps no record.
+    #: The state of the newest version, and who has decided it.
     state: str = ""
     decided_by: str = ""
     effects: tuple[str, ...] = ()
@@ -208,7 +208,7 @@ class Listing(Struct, eq=False):
         )
 
     def _all_listed(self, summaries: Iterable[Summary], mode: Mode | None = None) -> builtins.list[Listed]:
-        active = self.context.reviews.active() if self.context.reviews is not None else {}
+        active = self.context.record.reviews.active()
         return [self._listed(summary, active, mode) for summary in summaries]
 
     def _listed(self, summary: Summary, active: Mapping[str, str], mode: Mode | None) -> Listed:
@@ -232,7 +232,7 @@ class Listing(Struct, eq=False):
         except Failure as failure:
             return replace(listed, problem=failure.message)
         newest = self.lookup.newest(version.calls)
-        review = self.context.reviews.of(version) if self.context.reviews is not None else None
+        review = self.context.record.reviews.of(version)
         return replace(
             listed,
             description=first_line(version.definition.description),
@@ -242,8 +242,8 @@ class Listing(Struct, eq=False):
             outdated=self.lookup.outdated(version),
             changed=tuple(c.name for c in version.calls if newest.get(c.name, c.version) not in (c.version, None)),
             active=active.get(summary.name, ""),
-            state=review.state if review is not None else "",
-            decided_by=review.by if review is not None else "",
+            state=review.state,
+            decided_by=review.by,
             effects=version.definition.effects,
             policy=self.describer.standing(version.definition, mode=mode),
         )

@@ -83,10 +83,10 @@ class OwnBatches:
         return checked_items
 
     def _is_own(self, batch: Batch) -> bool:
-        origin, sessions = self._run.session.origin, self._run.service.sessions
+        origin, sessions = self._run.session.origin, self._run.service.record.sessions
         if origin is None:
             return True
-        return batch.session is not None and sessions is not None and sessions.is_within(batch.session, origin)
+        return batch.session is not None and sessions.is_within(batch.session, origin)
 
 
 def _nested() -> Failure:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from albert_tools.engine.authoring import Authoring
-from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.runs.runs import RunManager
 from albert_tools.engine.sources import Sources
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.reviews import Reviews, VersionState
+    from albert_tools.engine.authority.reviews import VersionState
     from albert_tools.engine.review.version_review import VersionReview
     from albert_tools.engine.upgrading import Upgrade
 
@@ -28,10 +28,6 @@ class OwnerDecisions(Struct, eq=False):
     runs: RunManager
     sources: Sources
     authoring: Authoring
-
-    @property
-    def _reviews(self) -> Reviews:
-        return recorded(self.context.reviews, "reviews")
 
     async def approve(
         self,
@@ -56,7 +52,7 @@ class OwnerDecisions(Struct, eq=False):
             The new state of the version.
 
         Raises:
-            Failure: `unknown_tool`, `damaged`, `outdated`, `not_found` if this service has no record, `io_error`.
+            Failure: `unknown_tool`, `damaged`, `outdated`, `io_error`.
         """
 
         stored = (await asyncio.to_thread(self.pipeline.lookup.look_up, name, version)).version
@@ -69,7 +65,7 @@ class OwnerDecisions(Struct, eq=False):
             raise Failure("outdated", f"{name} is outdated: {problem}", hint="define it again", tool=name)
         renewed = await self.sources.renewed(stored)
         await self.sources.demand_as_written(renewed)
-        return await asyncio.to_thread(self._reviews.approve, renewed, by, why, manifest, seen)
+        return await asyncio.to_thread(self.context.record.reviews.approve, renewed, by, why, manifest, seen)
 
     async def decide(
         self,
@@ -104,7 +100,7 @@ class OwnerDecisions(Struct, eq=False):
             raise Failure("invalid_arguments", "a reason is missing", hint="write one: the author reads it")
         if decision == "approve":
             return await self.approve(name, by, version, why, manifest, seen)
-        return await asyncio.to_thread(getattr(self._reviews, decision), name, version, by, why)
+        return await asyncio.to_thread(getattr(self.context.record.reviews, decision), name, version, by, why)
 
     async def deprecate(self, name: str, by: str, why: str = "") -> VersionState:
         """End the approval of the active version of a saved tool. Agents are no longer offered it. It can still be found and run.
@@ -114,10 +110,10 @@ class OwnerDecisions(Struct, eq=False):
         """
 
         def deprecated() -> VersionState:
-            version = self._reviews.active().get(name)
+            version = self.context.record.reviews.active().get(name)
             if version is None:
                 raise Failure("not_found", f"{name} is not active", hint="`albert tools` shows which tools are active")
-            return self._reviews.deprecate(name, version, by, why)
+            return self.context.record.reviews.deprecate(name, version, by, why)
 
         return await asyncio.to_thread(deprecated)
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from albert_tools.engine.authoring import Authoring
-from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ToolStore
@@ -74,7 +74,7 @@ class Receiver(Struct, eq=False):
             # As with a definition, the change remains in effect even if the entry can't be written.
             with suppress(Failure):
                 there.ledger.append("copied", {"tool": each.name, "version": each.version, "to": here, "by": by})
-        reviews = recorded(self.context.reviews, "reviews")
+        reviews = self.context.record.reviews
         return [
             Received(v.name, v.version, outcomes.get(v.version, "unchanged"), reviews.state(v.name, v.version).state)
             for v in versions

@@ -8,7 +8,6 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
-from albert_tools.engine.authority.reviews import VersionState
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.examples import Observed, denied_tools, run_examples
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
@@ -49,7 +48,7 @@ class Reviewer(Struct, eq=False):
         except Failure as failure:
             problem = failure.message
         repeated = None
-        if review.changes is not None and self.context.runs is not None:
+        if review.changes is not None:
             repeated = await replays(self.runs, name, review.changes.since, review.version.version, self._files_in)
         return replace(review, examples=examples, examples_problem=problem, replays=repeated)
 
@@ -76,7 +75,9 @@ class Reviewer(Struct, eq=False):
         tool_version = (await asyncio.to_thread(self.pipeline.lookup.look_up, name, version)).version
         if tool_version is None:
             raise Failure("invalid_arguments", f"{name} is a primitive; only saved tools are reviewed", tool=name)
-        before = await asyncio.to_thread(self._before, tool_version)
+        # The version that was approved last, if it is another one and can be loaded.
+        reviews = self.context.record.reviews
+        before = await asyncio.to_thread(reviews.last_approved, tool_version.name, tool_version.version)
         problem = ""
         try:
             tool_version = await self.sources.renewed(tool_version, True)
@@ -90,16 +91,17 @@ class Reviewer(Struct, eq=False):
         return replace(collected, outdated=collected.outdated or problem or None)
 
     def _collected(self, version: ToolVersion, before: ToolVersion | None) -> VersionReview:
+        reviews = self.context.record.reviews
         return VersionReview(
             version,
-            self._state(version),
-            self._author(version),
+            reviews.of(version),
+            reviews.author(version.name, version.version, version.author),
             outdated=self.pipeline.lookup.outdated(version),
             listed_hosts=self._listed_hosts(version),
             flows=tuple(dict.fromkeys((d.verdict, d.message) for d in self.context.flow_decisions(version.definition))),
             changes=changes(before, version) if before is not None else None,
             graph=call_graph(
-                version, self.pipeline.lookup.store.load, self._primitive, lambda callee: self._state(callee).state
+                version, self.pipeline.lookup.store.load, self._primitive, lambda callee: reviews.of(callee).state
             ),
         )
 
@@ -115,22 +117,6 @@ class Reviewer(Struct, eq=False):
             if (definition := self._primitive(call.tool)) is not None
             and lists_host(layers, definition, host_of(f"https://{host}") or "")
         )
-
-    def _state(self, version: ToolVersion) -> VersionState:
-        if self.context.reviews is None:
-            return VersionState(version.name, version.version, "pending", version.author, time=version.created)
-        return self.context.reviews.of(version)
-
-    def _author(self, version: ToolVersion) -> str:
-        if self.context.reviews is None:
-            return "the owner"
-        return self.context.reviews.author(version.name, version.version, version.author)
-
-    def _before(self, version: ToolVersion) -> ToolVersion | None:
-        """The version that was approved last, if it is another one and can be loaded."""
-        if self.context.reviews is None:
-            return None
-        return self.context.reviews.last_approved(version.name, version.version)
 
     def _primitive(self, tool: str) -> ToolDefinition | None:
         try:

@@ -257,7 +257,7 @@ class Running(Struct, eq=False):
 
     def _poll_cancellations(self) -> None:
         """While requests run, check regularly whether another process has cancelled a run."""
-        if self.context.runs is None or (self._watching is not None and not self._watching.done()):
+        if self._watching is not None and not self._watching.done():
             return
 
         async def watch() -> None:

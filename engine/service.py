@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.actions import ActionRequest, Actions
 from albert_tools.engine.authoring import Authoring
-from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.resource_pool import ResourcePool
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
@@ -102,9 +102,7 @@ class ToolService:
     ) -> None:
         self.registry = registry
         self.store, self.library = store, library
-        if context.runs is not None:
-            context = replace(context, batches=self._own_batches)
-        self._context = context
+        self._context = context = replace(context, batches=self._own_batches)
         self._sandbox = sandbox
         #: The mode and the ledger of this home.
         self.modes, self.ledger = context.modes, context.ledger
@@ -123,11 +121,7 @@ class ToolService:
         self.running = Running(context, pipeline, runs, sources, actions)
         self._session_runs = SessionRuns(context, lookup, runs, actions, access)
         self._suggestions: Suggestions | None = None
-        registry.load = self._by_name
-
-    def _by_name(self, name: str) -> ToolVersion:
-        reviews = self._context.reviews
-        return self.store.load(name) if reviews is None else reviews.by_name(name)
+        registry.load = lambda name: context.record.reviews.by_name(name)
 
     async def __aenter__(self) -> ToolService:
         self._entered = True
@@ -200,7 +194,7 @@ class ToolService:
         modules: set[str] = set()
         try:
             self._must_be_open()
-            pending = [self.store.load(name, version) if version is not None else self._by_name(name)]
+            pending = [self.store.load(name, version) if version is not None else self._lookup.by_name(name)]
             while pending:
                 current = pending.pop()
                 modules.update(current.program.imports)
@@ -251,38 +245,33 @@ class ToolService:
 
     @property
     def sessions(self) -> Sessions:
-        """The sessions of this home.
-
-        Raises:
-            Failure: `not_found` if this service has no record.
-        """
-        return recorded(self._context.sessions, "sessions")
+        """The sessions of this home."""
+        return self._context.record.sessions
 
     @property
     def approvals(self) -> Approvals:
-        """The approvals of this home. Raises the same failures as `sessions`."""
-        return recorded(self._context.approvals, "approvals")
+        """The approvals of this home."""
+        return self._context.record.approvals
 
     @property
     def reviews(self) -> Reviews:
-        """The states of the saved versions of this home. Raises the same failures as `sessions`."""
-        return recorded(self._context.reviews, "reviews")
+        """The states of the saved versions of this home."""
+        return self._context.record.reviews
 
     @cached_property
     def queue(self) -> RunQueue:
-        """The queued runs of this home, and their workers. Raises the same failures as `sessions`."""
+        """The queued runs of this home, and their workers."""
         from albert_tools.engine.runs.run_queue import RunQueue
 
-        projections = recorded(self._context.projections, "queues")
-        return RunQueue(projections.ledger, projections.rate_limits, lambda: self.ruling().governance.queues)
+        record = self._context.record
+        return RunQueue(record.ledger, record.rate_limits, lambda: self.ruling().governance.queues)
 
     @cached_property
     def batches(self) -> Batches:
-        """The batches of this home. Raises the same failures as `sessions`."""
+        """The batches of this home."""
         from albert_tools.engine.batches import Batches
 
-        ledger = recorded(self._context.projections, "batches").ledger
-        return Batches(ledger, self.running, self.runs, self._sources)
+        return Batches(self._context.record.ledger, self.running, self.runs, self._sources)
 
     def _own_batches(self, call: Call, run: Run) -> BatchAccess:
         from albert_tools.engine.own_batches import OwnBatches
@@ -291,10 +280,10 @@ class ToolService:
 
     @cached_property
     def schedules(self) -> Schedules:
-        """The schedules of this home. Raises the same failures as `sessions`."""
+        """The schedules of this home."""
         from albert_tools.engine.runs.schedules import Schedules
 
-        return Schedules(recorded(self._context.projections, "schedules").ledger)
+        return Schedules(self._context.record.ledger)
 
     def register(self, primitive: Primitive) -> None:
         """Add a primitive of the application.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ContentStore, Summary, ToolStore
@@ -49,9 +49,7 @@ class SessionAccess(Struct, eq=False):
         Raises:
             Failure: `permission_denied`, `governance_unavailable`.
         """
-        if self.context.sessions is None:
-            raise Failure("permission_denied", "this service has no sessions", rule="session.unknown")
-        return self.context.sessions.line_of(token, self.context.root)
+        return self.context.record.sessions.line_of(token, self.context.root)
 
     def is_own(self, token: str, belongs_to: Callable[[], str | None]) -> bool:
         """Whether something belongs to the session of a token, or to a session within it. `belongs_to` returns the id of the
@@ -60,8 +58,7 @@ class SessionAccess(Struct, eq=False):
         The answer is False if that can't be found out. Then the pipeline judges the action and reports the problem.
         """
         try:
-            sessions, mine = self.context.sessions, self.session(token)
-            return sessions is not None and sessions.is_within(belongs_to() or "", mine.id)
+            return self.context.record.sessions.is_within(belongs_to() or "", self.session(token).id)
         except Exception:
             # The agent may also have named the object by a value of another type.
             return False
@@ -94,10 +91,8 @@ class SessionAccess(Struct, eq=False):
             Failure: `permission_denied`: the lease does not cover the name; the session does not exist, or has ended.
         """
         if token is not None:
-            sessions = recorded(self.context.sessions, "sessions")
-            sessions.demand(
-                self.line(token), tool, author=lambda: self.lookup.author(tool) if author is None else author
-            )
+            sessions, line = self.context.record.sessions, self.line(token)
+            sessions.demand(line, tool, author=lambda: self.lookup.author(tool) if author is None else author)
 
     def contents(self, token: str | None) -> ContentStore | None:
         """The content store as a session has it, see `SessionContents`; the whole store for the owner, None if there is none.
@@ -111,6 +106,6 @@ class SessionAccess(Struct, eq=False):
         from albert_tools.engine.authority.leased_session import LeasedSession
         from albert_tools.engine.call.session_contents import SessionContents
 
-        context, sessions = self.context, recorded(self.context.sessions, "sessions")
+        context, sessions = self.context, self.context.record.sessions
         session = LeasedSession(sessions, self.line(token), context.ledger, lambda: context.quota)
         return SessionContents(stored, session)

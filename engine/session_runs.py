@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from albert_tools.engine.actions import CANCEL, READ, REVOKE, Actions
-from albert_tools.engine.call.context import ServiceContext, available, recorded
+from albert_tools.engine.call.context import ServiceContext, available
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.runs.runs import RunManager, RunView
 from albert_tools.engine.session_access import SessionAccess
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.sessions import Session, Sessions
+    from albert_tools.engine.authority.sessions import Session
     from albert_tools.engine.model.record_types import Entry
     from albert_tools.engine.model.session_budget import Budget
     from albert_tools.engine.policy.sign_in import SignIn
@@ -41,11 +41,11 @@ class SessionRuns(Struct, eq=False):
         """The newest runs, at most `limit`; with the token of a `session`, those of this session and of the sessions within it.
 
         Raises:
-            Failure: `not_found` if this service records no runs; `permission_denied`, `io_error`.
+            Failure: `permission_denied`, `io_error`.
         """
         if session is None:
             return await asyncio.to_thread(self.runs.list, limit)
-        mine, sessions = self.access.session(session).id, self._sessions
+        mine, sessions = self.access.session(session).id, self.context.record.sessions
         runs = await asyncio.to_thread(self.runs.list, limit, cache(lambda of: sessions.is_within(of, mine)))
         return [run.outside() for run in runs]
 
@@ -90,10 +90,6 @@ class SessionRuns(Struct, eq=False):
         read = partial(asyncio.to_thread, lambda: [*self.context.ledger.entries(kinds, since, run)])
         return await self.actions.perform(READ, {"of": "the ledger"}, session, read)
 
-    @property
-    def _sessions(self) -> Sessions:
-        return recorded(self.context.sessions, "sessions")
-
     def open_session(
         self,
         client: str,
@@ -126,7 +122,7 @@ class SessionRuns(Struct, eq=False):
         if cwd:
             workspace.at(cwd)
         named = None if tools is None else frozenset(tools)
-        return self._sessions.open(
+        return self.context.record.sessions.open(
             client,
             str(workspace.root),
             cwd=cwd,
@@ -173,15 +169,14 @@ class SessionRuns(Struct, eq=False):
             raise Failure("permission_denied", "the rules give no lease to this account", rule="sign_in.leases")
         person = Person(rules.issuer, claims["sub"], lease.name, rules.terms(lease))
         tools = None if lease.tools is None else frozenset(lease.tools)
-        projections = recorded(self.context.projections, "sessions")
-        session = projections.team_sessions.admit(
+        session = self.context.record.team_sessions.admit(
             person,
             str(self.context.workspace.root),
             claims["exp"],
             lease.hours * 3600,
             lambda: Lease(tools, budget=lease.budget, versions=self._versions(tools)),
         )
-        return projections.sessions.token_of(session.id)
+        return self.context.record.sessions.token_of(session.id)
 
     def withdraw_sessions(self) -> None:
         """End the sessions of people who got a lease that the rules don't have any more.
@@ -191,18 +186,18 @@ class SessionRuns(Struct, eq=False):
         """
         rules = available(self.context.governance).sign_in
         terms = [] if rules is None else [rules.terms(lease) for lease in rules.leases]
-        recorded(self.context.projections, "sessions").team_sessions.withdraw(terms)
+        self.context.record.team_sessions.withdraw(terms)
 
     def list_sessions(self, *, session: str | None = None) -> list[Session]:
         """All sessions, newest first; with the token of a `session`, this session and those within it.
 
         Raises:
-            Failure: `not_found` if this service has no record; `permission_denied`.
+            Failure: `permission_denied`.
         """
         if session is None:
-            return self._sessions.all()
-        mine = self.access.session(session).id
-        return [each for each in self._sessions.all() if self._sessions.is_within(each.id, mine)]
+            return self.context.record.sessions.all()
+        mine, sessions = self.access.session(session).id, self.context.record.sessions
+        return [each for each in sessions.all() if sessions.is_within(each.id, mine)]
 
     async def revoke_session(self, name: str, *, session: str | None = None) -> Session:
         """End a session and the sessions within it, by its id or the beginning of the id.
@@ -214,8 +209,8 @@ class SessionRuns(Struct, eq=False):
         """
 
         async def end() -> Session:
-            return self._sessions.end(name)
+            return self.context.record.sessions.end(name)
 
         return await self.actions.perform(
-            REVOKE, {"session": name}, session, end, lambda: self._sessions.complete(name)
+            REVOKE, {"session": name}, session, end, lambda: self.context.record.sessions.complete(name)
         )

@@ -173,9 +173,9 @@ class Sources(Struct, eq=False):
                     tool=version.name,
                 )
             # Its manifest contains those of its callees.
-            reviews, new = self.context.reviews, [callee for callee in callees if callee.version not in judged]
+            reviews, new = self.context.record.reviews, [callee for callee in callees if callee.version not in judged]
             judged |= {callee.version for callee in new}
-            pending += [callee for callee in new if reviews is None or not reviews.of(callee).approved]
+            pending += [callee for callee in new if not reviews.of(callee).approved]
 
     async def renewed(self, version: ToolVersion, is_stored: bool = True) -> ToolVersion:
         """The version with a manifest of the present analysis, see `Renewer`."""

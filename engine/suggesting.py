@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct, field
 
 from albert_tools.engine.actions import READ, ActionRequest, Actions
-from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.definition import EFFECTS, Json, ToolDefinition, literal
 from albert_tools.engine.model.failure import Failure
@@ -98,7 +98,7 @@ class Suggestions(Struct, eq=False):
             request: The session's request, if it is known.
 
         Raises:
-            Failure: `not_found` if this service has no record; `damaged`, `io_error`; in a session also those of a call.
+            Failure: `damaged`, `io_error`; in a session also those of a call.
         """
         if session is not None and not everyone:
             own = self.access.session(session)
@@ -158,8 +158,7 @@ class Suggestions(Struct, eq=False):
 
     def _belongs(self, session: str) -> tuple[str, str]:
         """The outermost session around a session. A home has one user, so the person has no name."""
-        sessions = self.context.sessions
-        return (sessions.outermost(session) if sessions is not None else session), ""
+        return self.context.record.sessions.outermost(session), ""
 
 
 class _Mined(Struct, eq=False):
@@ -175,7 +174,7 @@ class _Mined(Struct, eq=False):
         Raises:
             Failure: `not_found`, `damaged`, `io_error`.
         """
-        sessions = recorded(context.sessions, "sessions")
+        sessions = context.record.sessions
         ledger, is_own = context.ledger, dict[str, bool]()
 
         def new() -> Iterator[Entry]:

@@ -72,10 +72,8 @@ class Upgrader(Struct, eq=False):
         """The version that each name means, and the newest one."""
         names = [name] if name is not None else self._sound()
         pairs = [(version, self.lookup.store.load(version.name).version) for version in map(self.lookup.by_name, names)]
-        reviews = self.context.reviews
-        if reviews is not None:
-            # What the owner has revoked or rejected is not proposed again.
-            pairs = [each for each in pairs if reviews.of(each[0]).state != "revoked"]
+        # What the owner has revoked or rejected is not proposed again.
+        pairs = [each for each in pairs if self.context.record.reviews.of(each[0]).state != "revoked"]
         return sorted(pairs, key=lambda each: (each[0].definition.depth, each[0].name))
 
     def _sound(self) -> list[str]:

@@ -341,7 +341,7 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
     return search
 
 
-def _depends_on_tops(judge: Judge, root: str, hidden: HiddenPaths) -> bool:
+def _depends_on_tops(judge: CallJudge, root: str, hidden: HiddenPaths) -> bool:
     """Whether the rules name some paths only because a working tree is where it is. A command can't move one that is forbidden."""
     globs = {glob for top in hidden.tops if judge.allows(top) for glob in judge.forbidden_globs(top)}
     return not globs.issubset(judge.forbidden_globs(root))

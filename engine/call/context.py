@@ -26,13 +26,10 @@ from albert_tools.engine.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approval_digest import Fingerprint
-    from albert_tools.engine.authority.approvals import Approval, Approvals
-    from albert_tools.engine.authority.idempotency import DedupeKeys
+    from albert_tools.engine.authority.approvals import Approval
     from albert_tools.engine.authority.leased_session import LeasedSession
     from albert_tools.engine.authority.projections import Projections
-    from albert_tools.engine.authority.rate_limit import RateLimits
-    from albert_tools.engine.authority.reviews import Reviews
-    from albert_tools.engine.authority.sessions import Line, Sessions
+    from albert_tools.engine.authority.sessions import Line
     from albert_tools.engine.call.entries import Entries, Entry
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
     from albert_tools.engine.call.manifest_fence import Fence
@@ -55,13 +52,6 @@ def available(found: T | Failure) -> T:
     if isinstance(found, Failure):
         raise found.copy()
     return found
-
-
-def recorded(what: T | None, name: str) -> T:
-    """A part of the record. Raises Failure `not_found` if the service has none."""
-    if what is None:
-        raise Failure("not_found", f"this service keeps no record, so there are no {name}")
-    return what
 
 
 #: The priority of a queued run, if none is given.
@@ -101,8 +91,7 @@ class JudgeAgain(Exception):
 class ServiceContext(Struct, frozen=True):
     """The service that executes calls. If there is no workspace or no rules, the field contains the failure that explains why.
 
-    Without a ledger nothing is recorded, and there are no sessions, rate limits, dedupe keys, approvals or runs. The examples of a
-    source and replays run like that.
+    The examples of a source and replays have no ledger and no `record`.
     """
 
     workspace_or_failure: Workspace | Failure
@@ -149,6 +138,12 @@ class ServiceContext(Struct, frozen=True):
             return Governance().session_bytes
 
     @property
+    def record(self) -> Projections:
+        """The sessions, approvals, reviews and counts of the home. Examples and replays have none."""
+        assert self.projections is not None
+        return self.projections
+
+    @property
     def workspace(self) -> Workspace:
         """The workspace.
 
@@ -162,43 +157,18 @@ class ServiceContext(Struct, frozen=True):
         """The path of the workspace. Raises as `workspace`."""
         return str(self.workspace.root)
 
-    @property
-    def sessions(self) -> Sessions | None:
-        """The sessions of the home."""
-        return self.projections.sessions if self.projections is not None else None
-
     def client_of(self, token: Any, session: str | None = None) -> str | None:
         """Whose share of what few can use at once a session uses: that of the outermost session around it. A request has the token
         of the session; a resumed run has its id.
 
         So sessions that a session opens add nothing to its share. None for the owner, and for a session that is not active.
         """
-        if self.sessions is None or (token is None and session is None):
+        if token is None and session is None:
             return None
         try:
-            return self.sessions.client_of(token, self.root, session)
+            return self.record.sessions.client_of(token, self.root, session)
         except Failure:
             return None
-
-    @property
-    def approvals(self) -> Approvals | None:
-        """The approvals of the home."""
-        return self.projections.approvals if self.projections is not None else None
-
-    @property
-    def reviews(self) -> Reviews | None:
-        """The states of the saved versions of the home."""
-        return self.projections.reviews if self.projections is not None else None
-
-    @property
-    def rate_limits(self) -> RateLimits | None:
-        """The counts of calls for rate limits."""
-        return self.projections.rate_limits if self.projections is not None else None
-
-    @property
-    def dedupe_keys(self) -> DedupeKeys | None:
-        """The calls with dedupe keys."""
-        return self.projections.dedupe_keys if self.projections is not None else None
 
     @property
     def governance(self) -> Governance | Failure:

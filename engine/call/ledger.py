@@ -105,13 +105,15 @@ def denied(call: Call, run: Run, failure: Failure) -> None:
 
 def _is_refused_lately(run: Run, failure: Failure) -> bool:
     """Whether to leave out the entry of a refusal: no quota can limit such entries, and one was written in the last minute."""
-    token, sessions = run.invocation.session, run.service.sessions
+    token = run.invocation.session
     if run.session.id is not None:
         return failure.rule == QUOTA and run.session.refused_lately()
-    if token is None or sessions is None:
+    if token is None:
         return False
     # Anybody can make up tokens, so all unknown ones count as one. The hash keeps the token itself out of memory.
-    return sessions.refused_lately(failure.rule if failure.rule == "session.unknown" else hash(str(token)))
+    return run.service.record.sessions.refused_lately(
+        failure.rule if failure.rule == "session.unknown" else hash(str(token))
+    )
 
 
 def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> bool:
@@ -137,14 +139,14 @@ def waits(call: Call, run: Run) -> Failure | None:
 
     A call that waits for an answer already has an entry, its question.
     """
-    session, counts = run.session, run.service.rate_limits
+    session = run.session
     if session.id is None:
         return None
-    windows = [window for window in call.windows if window[0] == SESSION] if counts is not None else []
+    counts, windows = run.service.record.rate_limits, [window for window in call.windows if window[0] == SESSION]
     try:
         with run.service.ledger.transaction():
             data = _time_used(call, run)
-            if counts is not None and windows:
+            if windows:
                 counts.demand(windows, session.lineage(), call.name)
                 data |= counts.use(windows, session.lineage())
             run.service.ledger.append("use", data)
@@ -265,14 +267,14 @@ def request_of(call: Call) -> Json:
 
 def _failing(call: Call, run: Run, outcome: Failure | Json) -> dict[str, Json]:
     """Whether an executed request failed. A request that has not ended, or was denied, is neither a failure nor a success."""
-    counts, failed = run.service.rate_limits, False
+    record, failed = run.service.projections, False
     if isinstance(outcome, Failure):
         failed = outcome.code not in ENDING and not (outcome.denied and call.target.primitive is not None)
         if not failed:
             return {}
-    if call.depth or counts is None or not (failed or run.after_failure):
+    if call.depth or record is None or not (failed or run.after_failure):
         return {}
-    return counts.outcome(run.session.origin or "", request_of(call), failed=failed)
+    return record.rate_limits.outcome(run.session.origin or "", request_of(call), failed=failed)
 
 
 def _approval_of(call: Call) -> str | None:

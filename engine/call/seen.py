@@ -68,8 +68,8 @@ def note_shown(call: Call, run: Run) -> None:
 
 def is_approved(run: Run) -> bool:
     """Whether a person has approved the program of the request, in this version."""
-    reviews, version = run.service.reviews, run.target.version
-    return run.unsaved is None and reviews is not None and version is not None and reviews.of(version).approved
+    reviews, version = run.service.record.reviews, run.target.version
+    return run.unsaved is None and version is not None and reviews.of(version).approved
 
 
 def planned(call: Call, run: Run) -> list[int]:

@@ -16,8 +16,7 @@ async def allowance(call: Call, run: Run) -> Call:
     """Add the rate limits that count the call. A call that a resumed run had begun before is not charged again.
 
     Raises:
-        Failure: `permission_denied`, `rate_limited`, `budget_exceeded`; `governance_unavailable` if this service doesn't count
-            calls.
+        Failure: `permission_denied`, `rate_limited`, `budget_exceeded`.
     """
     before = run.journal.entered(call.step, call.target.definition, call.arguments)
     windows = call.rules.authority.policy.numbers(call.target.definition).rate_limits if before is None else ()
@@ -32,14 +31,13 @@ async def allowance(call: Call, run: Run) -> Call:
 
 def _demand_progress(call: Call, run: Run) -> tuple[tuple[str, int], ...]:
     """Require that an agent doesn't repeat a request that only fails. Returns the window of its session, if it has one."""
-    counts, loops = run.service.rate_limits, call.rules.governance.loops
-    if counts is not None:
-        try:
-            run.after_failure = counts.demand_progress(
-                run.session.origin or "", request_of(call), loops.identical_failures, call.name
-            )
-        except Failure as failure:
-            raise failure if failure.denied else not_recorded(failure) from None
+    counts, loops = run.service.record.rate_limits, call.rules.governance.loops
+    try:
+        run.after_failure = counts.demand_progress(
+            run.session.origin or "", request_of(call), loops.identical_failures, call.name
+        )
+    except Failure as failure:
+        raise failure if failure.denied else not_recorded(failure) from None
     # A request that waited was counted then.
     return ((SESSION, loops.requests_per_hour),) if run.session.id and not run.resumed.id else ()
 
@@ -50,12 +48,6 @@ def demand_allowance(call: Call, run: Run) -> None:
     run.session.renew()
     demand_lease(call, run)
     if call.windows:
-        counts = run.service.rate_limits
-        if counts is None:
-            raise Failure(
-                "governance_unavailable",
-                "the rules limit how often this tool is called, and this service doesn't count calls",
-            )
-        counts.demand(call.windows, run.session.lineage(), call.name)
+        run.service.record.rate_limits.demand(call.windows, run.session.lineage(), call.name)
     if call.begun_before is None:
         run.session.afford(call.name)

@@ -34,13 +34,13 @@ def rules_unchanged(call: Call, run: Run) -> bool:
 def _approved_before(call: Call, run: Run) -> bool:
     """Whether a person has approved the same call, for the same reasons, before this run was interrupted. The journal names the
     answer in the record."""
-    before, approvals = call.begun_before, run.service.approvals
-    if before is None or call.target.changes or not before.approval or before.mode != call.mode or approvals is None:
+    before = call.begun_before
+    if before is None or call.target.changes or not before.approval or before.mode != call.mode:
         return False
     if not before.asks.issuperset(call.asks):
         return False
     try:
-        known = approvals.get(before.approval)
+        known = run.service.record.approvals.get(before.approval)
     except Failure:
         return False
     return known.id == before.approval and known.tool == before.tool and known.state in ("used", "standing")

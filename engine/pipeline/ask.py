@@ -49,10 +49,7 @@ async def find_approval(call: Call, run: Run) -> Call:
         JudgeAgain: A person has just answered.
         Failure: `permission_denied` if nobody can be asked or the answer is no; `suspended` if the run waits for the answer.
     """
-    approvals = run.service.approvals
-    if approvals is None:
-        # Without a record, there is no place for the question.
-        raise nobody_to_ask(call.decision, call.name)
+    approvals = run.service.record.approvals
     # A lasting answer doesn't cover an interrupted step, because the question concerns this one step.
     scope = None if call.decision.rationale == "interrupted" else _scope(call, run)
     lasting = approvals.standing(scope) if scope is not None else None

@@ -68,11 +68,10 @@ def _draws(call: Call, run: Run) -> bool:
     """Whether the call needs something that other requests could use up before its entry is written."""
     if call.approval is not None or run.session.is_limited:
         return True
-    counts = run.service.rate_limits
-    if not call.windows or counts is None:
+    if not call.windows:
         return False
     # The number of requests at once is limited, but a program can make any number of calls before they are written.
-    return bool(call.depth) or counts.is_nearly_used(call.windows, run.session.lineage())
+    return bool(call.depth) or run.service.record.rate_limits.is_nearly_used(call.windows, run.session.lineage())
 
 
 def _charge(call: Call, run: Run) -> dict[str, Json]:
@@ -80,13 +79,13 @@ def _charge(call: Call, run: Run) -> dict[str, Json]:
     # The lease may have expired while a person decided, because a question only stops the clock of the call.
     demand_allowance(call, run)
     service, approval = run.service, call.approval
-    if approval is not None and service.approvals is not None:
-        service.approvals.use(approval, call.id)
+    if approval is not None:
+        service.record.approvals.use(approval, call.id)
     if call.begun_before is not None:
         return {}
     charge: dict[str, Json] = {"used": {"calls": 1}} if run.session.id else {}
-    if call.windows and service.rate_limits is not None:
-        charge |= service.rate_limits.use(call.windows, run.session.lineage())
+    if call.windows:
+        charge |= service.record.rate_limits.use(call.windows, run.session.lineage())
     return charge
 
 

@@ -21,13 +21,11 @@ async def enqueue(call: Call, run: Run) -> Call:
 
     Raises:
         Failure: `suspended`: the run waits in its queue. `invalid_arguments`: the rules have no such queue; `permission_denied` if
-            they don't list the repository; `not_found` if nothing is recorded. Those of `allowance` and of `Queued.find_commit`.
+            they don't list the repository. Those of `allowance` and of `Queued.find_commit`.
     """
     queued, known = run.queued, call.rules.governance.queues
     assert queued is not None
     demand_allowance(call, run)
-    if run.service.runs is None:
-        raise Failure("not_found", "this service records no runs, so it has no queues")
     demand_queue(known, queued.queue)
     if run.session.id is not None and queued.priority < DEFAULT_PRIORITY:
         problem = f"the runs of a session don't go before others: their priority is {DEFAULT_PRIORITY} or more"

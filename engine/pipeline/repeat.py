@@ -33,9 +33,7 @@ async def repeat(call: Call, run: Run) -> Call:
     key = run.invocation.dedupe_key
     if call.depth or run.repeat is not None or not (key or run.resumed.repeat):
         return call
-    keys = run.service.dedupe_keys
-    if keys is None:
-        return call
+    keys = run.service.record.dedupe_keys
     if run.resumed.repeat is not None:
         _resume_key(run.resumed.repeat, run, keys, call.name)
         return call
@@ -121,12 +119,12 @@ def _is_denial(error: Failure | None) -> bool:
 
 def ended_once(run: Run, error: Failure | None) -> None:
     """Record that the request with the key has ended. The key retains the result. If the call was denied, the key is dropped."""
-    keys = run.service.dedupe_keys
-    if run.repeat is None or keys is None or (error is not None and error.code == "suspended"):
+    if run.repeat is None or (error is not None and error.code == "suspended"):
         return
     # A request without a journal was refused. A program may have changed something before one of its calls was denied.
     dropped = run.journal.id is None or (_is_denial(error) and not run.journal.may_have_changed())
     with suppress(Failure):
+        keys = run.service.record.dedupe_keys
         keys.finish(run.repeat.partition(":")[0], run.id, "dropped" if dropped else "kept", run.session.id)
 
 

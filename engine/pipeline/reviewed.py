@@ -57,8 +57,8 @@ async def reviewed(call: Call, run: Run) -> Call:
             tool=call.name,
             details={"rationale_code": "outside_manifest"},
         )
-    version, reviews = call.target.version, run.service.reviews
-    if version is None or reviews is None or (run.unsaved is not None and not call.depth):
+    version, reviews = call.target.version, run.service.record.reviews
+    if version is None or (run.unsaved is not None and not call.depth):
         return call
     state = reviews.of(version)
     if state.state == "revoked":
@@ -80,8 +80,7 @@ async def reviewed(call: Call, run: Run) -> Call:
 
 def without_questions(decisions: list[Decision], call: Call, run: Run) -> list[Decision]:
     """The decisions on a call, without the questions that the approval of a manifest has answered. Denials remain."""
-    reviews = run.service.reviews
-    if not call.planned or not all(call.planned) or reviews is None or call.mode != "NORMAL":
+    if not call.planned or not all(call.planned) or call.mode != "NORMAL":
         return decisions
     if not any(d.verdict == "ask" for d in decisions):
         return decisions
@@ -89,6 +88,7 @@ def without_questions(decisions: list[Decision], call: Call, run: Run) -> list[D
     primitive = call.target.primitive
     if primitive is not None and primitive.paths and run.workspace.recorded(".") != ".":
         return decisions
+    reviews = run.service.record.reviews
     # The approval may have ended since the run began.
     if not reviews.of(call.fences[-1].version).approved or _writes_executed(call, run) or not _is_fixed(call, reviews):
         return decisions

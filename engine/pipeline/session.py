@@ -48,11 +48,10 @@ def demand_lease(call: Call, run: Run) -> None:
 
 def line_of_request(run: Run) -> Line | Failure | None:
     """Read the session of the request, by its token or its id. Returns a failure if it is not active, and None for the owner."""
-    token, known, sessions = run.invocation.session, _known(run), run.service.sessions
+    token, known = run.invocation.session, _known(run)
     if token is None and known is None:
         return None
-    if sessions is None:
-        return Failure("permission_denied", "this service has no sessions", rule="session.unknown")
+    sessions = run.service.record.sessions
     try:
         root = run.service.root
         return sessions.line_of_run(known, root, run.id) if known is not None else sessions.line_of(token or "", root)
@@ -62,8 +61,8 @@ def line_of_request(run: Run) -> Line | Failure | None:
 
 def client_of(run: Run) -> str | None:
     """See `ServiceContext.client_of`."""
-    line, sessions = run.line, run.service.sessions
-    return None if line is None or isinstance(line, Failure) or sessions is None else sessions.lineage(line)[-1]
+    line = run.line
+    return None if line is None or isinstance(line, Failure) else run.service.record.sessions.lineage(line)[-1]
 
 
 def find_session(run: Run) -> None:
@@ -74,10 +73,9 @@ def find_session(run: Run) -> None:
     """
     from albert_tools.engine.authority.leased_session import LeasedSession
 
-    service, line, sessions = run.service, available(run.line), run.service.sessions
+    service, line = run.service, available(run.line)
     assert line is not None
-    assert sessions is not None
-    run.session = LeasedSession(sessions, line, service.ledger, lambda: service.quota)
+    run.session = LeasedSession(service.record.sessions, line, service.ledger, lambda: service.quota)
     run.journal.charge(run.contents)
     if run.resumed.session is None:
         # Even a refusal is stored, so this comes first. The calls of a run that is resumed are judged one by one.

@@ -99,7 +99,7 @@ async def replays(manager: RunManager, tool: str, old: str, new: str, files_in: 
     """Repeat the newest finished runs of version `old` of a tool with version `new`. `files_in` lists the files of a folder.
 
     Raises:
-        Failure: `io_error`, `not_found` if this service records no runs.
+        Failure: `io_error`.
     """
     recorded = await asyncio.to_thread(manager.of_version, tool, old)
     until = time.monotonic() + MAX_SECONDS

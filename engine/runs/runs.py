@@ -147,10 +147,8 @@ class RunManager:
 
     @property
     def _store(self) -> RunStore:
-        store = self._context.runs
-        if store is None:
-            raise Failure("not_found", "this service records no runs")
-        return store
+        assert self._context.runs is not None
+        return self._context.runs
 
     def list(self, limit: int = 50, of: Callable[[str], bool] = lambda _: True) -> builtins.list[RunView]:
         """The newest runs, at most `limit`. A damaged run is listed with its `problem`.
@@ -158,7 +156,7 @@ class RunManager:
         `of` restricts them by the id of their session, which is empty for the owner's runs.
 
         Raises:
-            Failure: `not_found` if this service records no runs; `io_error`.
+            Failure: `io_error`.
         """
         runs: builtins.list[RunView] = []
         for summary in self._store.list(limit, of):
@@ -194,7 +192,7 @@ class RunManager:
         """The finished runs of a version in this workspace, newest first, among the newest `MAX_SEARCHED` runs.
 
         Raises:
-            Failure: `not_found` if this service records no runs; `io_error`.
+            Failure: `io_error`.
         """
         root = self._context.root
         return [
@@ -412,9 +410,9 @@ class RunManager:
             self._ended(loaded, {"state": "cancelled", "tool": seen.tool, "by": by})
         finally:
             journal.close()
-        if seen.approval and context.approvals is not None:
+        if seen.approval:
             try:
-                context.approvals.revoke(seen.approval)
+                context.record.approvals.revoke(seen.approval)
             except Failure as failure:
                 if failure.code not in ("exists", "not_found"):
                     raise
@@ -451,9 +449,8 @@ class RunManager:
 
     def stop_cancelled(self) -> None:
         """Stop the runs of this service that another process has cancelled."""
-        store = self._context.runs
         for name, run in list(self._pipeline.active.items()):
-            if store is not None and run.journal.id is not None and store.cancelled(name):
+            if run.journal.id is not None and self._store.cancelled(name):
                 self.stop(name, "another process")
 
 

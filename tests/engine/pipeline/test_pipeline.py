@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools import CallContext, ToolService, primitive
+from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import check_or_raise
@@ -26,6 +28,7 @@ from albert_tools.engine.model.threads import running_on
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker import boundary_values
+from albert_tools.store.record.record import Record
 from albert_tools.telemetry.counters import Counters
 from albert_tools.testing import registry, scratch_workspace
 from tests.engine.conftest import Deeper
@@ -167,18 +170,19 @@ class BrokenStore:
 
 
 def pipeline(
-    work: Any, rules: Any = None, clock: Any = time.monotonic, store: Any = None
+    work: Any, record: Record, rules: Any = None, clock: Any = time.monotonic, store: Any = None
 ) -> tuple[Pipeline, ServiceContext]:
     async def none(*_: Any) -> Any:
         raise AssertionError("no program runs here")
 
-    made = Pipeline(registry(), store or BrokenStore(), none, none, clock)
-    return made, ServiceContext(work, RulesSource(rules or Governance(), None))
+    store = store or BrokenStore()
+    made = Pipeline(registry(), store, none, none, clock)
+    return made, ServiceContext(work, RulesSource(rules or Governance(), None), projections=Projections(record, store))
 
 
-def test_an_error_of_the_store_denies_the_call() -> None:
-    with scratch_workspace() as scratch:
-        made, around = pipeline(scratch.workspace)
+def test_an_error_of_the_store_denies_the_call(tmp_path: Path) -> None:
+    with scratch_workspace() as scratch, Record(tmp_path) as record:
+        made, around = pipeline(scratch.workspace, record)
         result = asyncio.run(made.invoke(ToolInvocation("t", {}), around))
         assert result.error is not None
         assert (result.error.code, result.error.message) == (
@@ -187,9 +191,9 @@ def test_an_error_of_the_store_denies_the_call() -> None:
         )
 
 
-def test_unusable_rules_deny_every_call() -> None:
-    with scratch_workspace() as scratch:
-        made, around = pipeline(scratch.workspace, rules=object())
+def test_unusable_rules_deny_every_call(tmp_path: Path) -> None:
+    with scratch_workspace() as scratch, Record(tmp_path) as record:
+        made, around = pipeline(scratch.workspace, record, rules=object())
         result = asyncio.run(made.invoke(ToolInvocation("list_directory", {}), around))
         assert result.error is not None
         assert result.error.code == "governance_unavailable"
@@ -209,7 +213,7 @@ class FakeClock:
         self.now += seconds
 
 
-def test_a_caller_without_time_left() -> None:
+def test_a_caller_without_time_left(tmp_path: Path) -> None:
     clock = FakeClock()
 
     class Slow(BrokenStore):
@@ -218,16 +222,16 @@ def test_a_caller_without_time_left() -> None:
             catalog = registry()
             return compile_version(check_or_raise('def t() -> int:\n    """One."""\n    return 1\n', catalog), "")
 
-    with scratch_workspace() as scratch:
-        made, around = pipeline(scratch.workspace, clock=clock, store=Slow())
+    with scratch_workspace() as scratch, Record(tmp_path) as record:
+        made, around = pipeline(scratch.workspace, record, clock=clock, store=Slow())
         result = asyncio.run(made.invoke(ToolInvocation("t", {}), around))
         assert result.error is not None
         assert (result.error.code, result.error.message) == ("run_limit", "no time was left for t")
         assert result.seconds == 1000
-        made, around = pipeline(scratch.workspace, clock=lambda: clock.advance(100) or clock())  # type: ignore[func-returns-value]
+        made, around = pipeline(scratch.workspace, record, clock=lambda: clock.advance(100) or clock())  # type: ignore[func-returns-value]
         result = asyncio.run(made.invoke(ToolInvocation("list_directory", {}), around))
         assert result.error is None
-        made, around = pipeline(scratch.workspace, clock=lambda: clock.advance(700) or clock())  # type: ignore[func-returns-value]
+        made, around = pipeline(scratch.workspace, record, clock=lambda: clock.advance(700) or clock())  # type: ignore[func-returns-value]
         result = asyncio.run(made.invoke(ToolInvocation("list_directory", {}), around))
         assert result.error is not None
         assert (result.error.code, result.error.message) == ("run_limit", "no time was left for list_directory")
@@ -601,7 +605,7 @@ def test_a_cancelled_request_stops_its_program(bench: Any) -> None:
 @pytest.fixture
 def asked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The runs that have asked for their dedupe key."""
-    keys = bench.service.service._context.dedupe_keys
+    keys = bench.service.service._context.record.dedupe_keys
     begin = keys.begin
     found: set[str] = set()
 

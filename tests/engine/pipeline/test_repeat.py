@@ -234,7 +234,7 @@ def test_waiting_for_the_first_call_times_out(make: Any) -> None:
     digest = hashlib.sha256(canonical(["add", None, {"name": "count", "seconds": 0.1}])).hexdigest()
     with bench.again() as other:
         # A living process has begun the call.
-        other.service._context.dedupe_keys.begin(key_of(session.id, "k"), digest, "0" * 16)
+        other.service._context.record.dedupe_keys.begin(key_of(session.id, "k"), digest, "0" * 16)
         error = bench.service.invoke("add", session=token, dedupe_key="k").error
         assert (error.code, error.retryable, error.details) == ("timeout", True, {"run": "0" * 16})
     assert not (bench.work / "count").exists()

@@ -294,7 +294,7 @@ def test_a_run_that_lost_its_key_is_not_resumed(place: Place) -> None:
     with opened(place) as service:
         run = only_run(service)
         # As if the process had died after the denial, before it recorded the end.
-        repeats = service.service._context.dedupe_keys
+        repeats = service.service._context.record.dedupe_keys
         assert repeats is not None
         (entry,) = service.service.ledger.entries({"repeat"})  # type: ignore[union-attr]
         repeats.finish(entry.data["key"], run, "dropped")
