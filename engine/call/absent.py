@@ -1,4 +1,4 @@
-"""Null objects for a missing session, ledger or journal. They allow everything and record nothing."""
+"""Null objects for a missing session or ledger. They allow everything and record nothing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from albert_tools.engine.call.journal import Entered, Step
-    from albert_tools.engine.model.definition import Json, ToolVersion
+    from albert_tools.engine.model.definition import ToolVersion
     from albert_tools.engine.model.record_types import Entry
 
 
@@ -107,78 +106,4 @@ class NoLedger:
         return iter(())
 
 
-class NoJournal:
-    """The journal of a run that is not recorded. See `RunJournal`."""
-
-    id: str | None = None
-
-    def note_read(self, what: str, path: str) -> None:
-        """Drop it."""
-
-    def has_read(self, what: str) -> bool:
-        """Nobody knows what a run has read, so it has read everything."""
-        return True
-
-    def charge(self, contents: Any) -> None:
-        """Store nothing."""
-
-    def find(self, step: str, tool: str, version: str, arguments: Json, *, any_version: bool = False) -> Step | None:
-        """No step has been made before."""
-        return None
-
-    def entered(self, step: str, definition: Any, arguments: Json) -> Entered | None:
-        """No program has begun before."""
-        return None
-
-    def within(self, step: str) -> list[Step]:
-        """No steps."""
-        return []
-
-    def was_interrupted_at(self, step: str) -> bool:
-        """False."""
-        return False
-
-    def times_begun(self, step: str) -> int:
-        """0."""
-        return 0
-
-    def outcome(self) -> dict[str, Json]:
-        """Nothing was applied, and nothing is unknown."""
-        return {"applied": 0, "unknown": []}
-
-    def may_have_changed(self) -> bool:
-        """False."""
-        return False
-
-    def begin_step(self, step: str, definition: Any, arguments: Json, before: str | None = None) -> None:
-        """Drop the entry."""
-
-    def end_step(
-        self,
-        step: str,
-        definition: Any,
-        arguments: Json,
-        result: Any,
-        effects: Sequence[Any],
-        began: float = 0.0,
-        log: str = "",
-    ) -> None:
-        """Drop the entry."""
-
-    def keep(self, output: Json) -> None:
-        """Store nothing."""
-
-    def ask(self, step: str, approval: str, arguments: Json) -> None:
-        """Drop the entry."""
-
-    def enter(self, *_: Any) -> None:
-        """Drop the entry."""
-
-    async def sync(self) -> None:
-        """Nothing to sync."""
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-NO_SESSION, NO_LEDGER, NO_JOURNAL = NoSession(), NoLedger(), NoJournal()
+NO_SESSION, NO_LEDGER = NoSession(), NoLedger()

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, field
 
 from albert_tools.engine.authority.authorization import Asker, Authority, ExampleAuthority
 from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
-from albert_tools.engine.call.absent import NO_JOURNAL, NO_LEDGER, NO_SESSION, NoJournal, NoSession
+from albert_tools.engine.call.absent import NO_LEDGER, NO_SESSION, NoSession
 from albert_tools.engine.call.provenance import Provenance
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.resource_pool import ResourcePool
@@ -229,7 +229,7 @@ class Resumed(Struct, frozen=True, eq=False):
     """
 
     id: str
-    journal: RunJournal | NoJournal
+    journal: RunJournal | None
     session: str | None = None
     principal: str | None = None
     repeat: str | None = None
@@ -241,7 +241,7 @@ class Resumed(Struct, frozen=True, eq=False):
 
 
 #: For a run that begins with its request.
-NOT_RESUMED = Resumed("", NO_JOURNAL)
+NOT_RESUMED = Resumed("", None)
 
 
 class Questions(Struct, eq=False):
@@ -283,7 +283,7 @@ class Run(Struct, eq=False):
     #: Answers that replace tools in the examples of a source, by tool name.
     stubs: Mapping[str, Callable[[dict[str, Any]], Any]]
     resumed: Resumed
-    journal: RunJournal | NoJournal
+    journal: RunJournal
     entries: Entries
 
     #: The action that is requested in place of a tool.

@@ -31,7 +31,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.protocols import ContentStore, Journal
-from albert_tools.engine.model.record_types import QUOTA
+from albert_tools.engine.model.record_types import QUOTA, LoadedRun
 from albert_tools.engine.model.redaction import of_refused
 from albert_tools.engine.model.result import Effect
 
@@ -81,6 +81,31 @@ class Entered(NamedTuple):
     seen: frozenset[str]
 
 
+class UnwrittenJournal:
+    """A `Journal` that ignores new entries: that of a replay; or without a run, that of a request which is not recorded."""
+
+    def __init__(self, run: LoadedRun | None = None) -> None:
+        self.id = run.id if run is not None else None
+        self.header = run.header if run is not None else {}
+        self._entries = run.entries if run is not None else []
+
+    def entries(self) -> list[dict[str, Json]]:
+        """See `Journal.entries`."""
+        return self._entries
+
+    def append(self, entry: Mapping[str, Json], most: int | None = None) -> None:
+        """Do nothing."""
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+    async def sync(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class RunJournal:
     """The steps of one run: the recorded steps, and new steps."""
 
@@ -102,7 +127,7 @@ class RunJournal:
         #: What the program has read that its manifest doesn't know: a ``private`` file, a file by a ``link``, a file that a rule
         #: names. Of the last one, this is the place of the rule.
         self._has_read: set[str] = set()
-        if fresh:
+        if fresh or journal.id is None:
             return
         entries = journal.entries()
         check_form(journal.id, journal.header, entries)
@@ -183,7 +208,12 @@ class RunJournal:
         return [known for name, known in self._known.items() if name.startswith(f"{step}/")]
 
     def outcome(self) -> dict[str, Json]:
-        """The number of steps with a change, and the steps with an unknown outcome: ``{applied, unknown: [{step, tool}]}``."""
+        """The number of steps with a change, and the steps with an unknown outcome: ``{applied, unknown: [{step, tool}]}``.
+
+        Of a request that is not recorded, there are none.
+        """
+        if self.id is None:
+            return {"applied": 0, "unknown": []}
         applied = sum(step.ended and _applied(step) for step in self._known.values())
         unknown: list[Json] = [
             {"step": name, "tool": step.tool} for name, step in self._known.items() if step.unknown or not step.ended
@@ -313,8 +343,8 @@ class RunJournal:
             self._append({"t": "read", "what": what, "path": path})
 
     def has_read(self, what: str) -> bool:
-        """Whether the program has read this."""
-        return what in self._has_read
+        """Whether the program has read this. Of a run that is not recorded nobody knows it, so it may have read everything."""
+        return self.id is None or what in self._has_read
 
     def set_state(self, state: str, **facts: Json) -> None:
         """Append the new state of the run."""

@@ -379,7 +379,10 @@ class Record(Ledger, Protocol):
 class Journal(Protocol):
     """The steps of one run. Only one process can have it open."""
 
-    id: str
+    @property
+    def id(self) -> str | None:
+        """The id of the run; None if the request is not recorded."""
+
     header: dict[str, Json]
 
     def entries(self) -> list[dict[str, Json]]:

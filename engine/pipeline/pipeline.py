@@ -41,6 +41,7 @@ from albert_tools.engine.call.context import (
     Stages,
 )
 from albert_tools.engine.call.entries import Entries
+from albert_tools.engine.call.journal import RunJournal, UnwrittenJournal
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import Json, ToolVersion
@@ -190,7 +191,7 @@ class Pipeline:
             unsaved=unsaved or resumed.unsaved,
             stubs=stubs or {},
             resumed=resumed,
-            journal=resumed.journal,
+            journal=resumed.journal or RunJournal(UnwrittenJournal()),
             entries=Entries(service.ledger),
             action=action,
             queued=queued,

@@ -75,9 +75,11 @@ def _end_step(call: Call, run: Run, outcome: Failure | Json) -> bool:
     """
     if not call.is_step or (isinstance(outcome, Failure) and outcome.code in ENDING):
         return False
-    report = call.report
-    log = "".join(report.printed)
-    run.journal.end_step(call.place, call.target.definition, call.given, outcome, report.effects, report.began, log)
+    report, journal = call.report, run.journal
+    # The arguments of a refused request, which has no journal, may be anything.
+    if journal.id is not None:
+        log = "".join(report.printed)
+        journal.end_step(call.place, call.target.definition, call.given, outcome, report.effects, report.began, log)
     return True
 
 

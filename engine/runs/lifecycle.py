@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from albert_tools.engine.call import ledger
-from albert_tools.engine.call.absent import NoJournal
 from albert_tools.engine.call.context import Call, Queued, Run
 from albert_tools.engine.call.journal import RunJournal, bounded_failure
 from albert_tools.engine.model.definition import Json, canonical
@@ -121,7 +120,7 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
         if run.journal.id is None and suspended:
             _create(run)
     journal = run.journal
-    if isinstance(journal, NoJournal):
+    if journal.id is None:
         return
     approval = error.details.get("approval") if error is not None and suspended else None
     state = "done" if error is None else _STATES.get(error.code, "failed")
@@ -165,7 +164,7 @@ def _totals(run: Run) -> dict[str, Json]:
     }
 
 
-def cancellation(journal: RunJournal | NoJournal, message: str) -> Failure:
+def cancellation(journal: RunJournal, message: str) -> Failure:
     """The failure of a cancelled run. It lists how many calls changed something, and which calls have an unknown outcome."""
     details = journal.outcome()
     if journal.id is None:

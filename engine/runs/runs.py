@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Log, Resumed, Run, ServiceContext, checkout_in
-from albert_tools.engine.call.journal import RunJournal
+from albert_tools.engine.call.journal import RunJournal, UnwrittenJournal
 from albert_tools.engine.call.journal_reader import (
     OVER,
     arguments_of,
@@ -297,7 +297,7 @@ class RunManager:
             return self._recorded(loaded, whole)
         if version is not None:
             invocation, unsaved = replace(invocation, version=version), None
-        run_journal = RunJournal(_ReadOnlyJournal(loaded), whole.contents)
+        run_journal = RunJournal(UnwrittenJournal(loaded), whole.contents)
         return await self._pipeline.replay(
             invocation,
             bare,
@@ -452,31 +452,6 @@ class RunManager:
         for name, run in list(self._pipeline.active.items()):
             if run.journal.id is not None and self._store.cancelled(name):
                 self.stop(name, "another process")
-
-
-class _ReadOnlyJournal:
-    """The `Journal` of a replay. It ignores new entries."""
-
-    def __init__(self, run: LoadedRun) -> None:
-        self.id = run.id
-        self.header = run.header
-        self._entries = run.entries
-
-    def entries(self) -> builtins.list[dict[str, Json]]:
-        """See `Journal.entries`."""
-        return self._entries
-
-    def append(self, entry: Mapping[str, Json], most: int | None = None) -> None:
-        """Do nothing."""
-
-    def flush(self) -> None:
-        """Do nothing."""
-
-    async def sync(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def view(run: LoadedRun) -> RunView:
