@@ -9,7 +9,7 @@ def batched_calls(manifest: Manifest) -> dict[int, frozenset[int]]:
     """For each planned call that makes a batch, the planned calls of the batch's tool, by their indexes."""
     batches = {}
     for i, call in enumerate(manifest.calls):
-        named = [call.arguments[name] for name, use in call.uses.items() if use == "tool" and name in call.arguments]
+        named = call.used("tool")
         if named:
             texts = {"".join(map(str, a)) for value in named for a in value.alternatives if isinstance(a, tuple)}
             # In a program that can't be analysed, it can be any tool.

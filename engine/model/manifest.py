@@ -169,6 +169,10 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     picked: tuple[str, ...] = ()
     has_times: bool = False
 
+    def used(self, *uses: str) -> list[Value]:
+        """The arguments that are used so."""
+        return [self.arguments[name] for name, use in self.uses.items() if use in uses and name in self.arguments]
+
 
 class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """All that a run of a saved tool can do.
@@ -260,3 +264,22 @@ def values_in(value: Value) -> Iterator[Value]:
     for one in inner:
         if one is not None:
             yield from values_in(one)
+
+
+def alternatives_in(value: Value) -> Iterator[tuple[Alternative, tuple[Origin, ...]]]:
+    """All that a value and the values inside it can be, with the origins. Of an open value it is any text, too."""
+    for each in values_in(value):
+        yield from ((one, each.data) for one in each.alternatives)
+        if each.open:
+            yield (Hole("any"),), each.data
+
+
+def data_of(*values: Value) -> tuple[Origin, ...]:
+    """The origins of the content of values, each once."""
+    return tuple(dict.fromkeys(o for value in values for each in values_in(value) for o in each.data))
+
+
+def call_of(origin: Origin) -> int | None:
+    """The index of the call whose output an origin is; None for a parameter."""
+    kind, _, index = origin.partition(":")
+    return int(index) if kind == "call" else None

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from albert_tools.engine.model.batched_calls import batched_calls
 from albert_tools.engine.model.definition import ToolDefinition, digest
 from albert_tools.engine.model.fixed_hosts import fixed_hosts
-from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, values_in
+from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, call_of, values_in
 from albert_tools.engine.model.overlaps import delays, feeds
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
@@ -129,12 +129,6 @@ class _Graph:
                 index = call_of(origin)
                 pending += self.inputs[index] if index is not None else ()
         return visited
-
-
-def call_of(origin: Origin) -> int | None:
-    """The index of the call whose output an origin is; None for a parameter."""
-    kind, _, index = origin.partition(":")
-    return int(index) if kind == "call" else None
 
 
 class FlowJudge:

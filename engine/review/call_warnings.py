@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from albert_tools.engine.model.fixed_hosts import BEGINNING, fixed_hosts, host_of
-from albert_tools.engine.model.manifest import Alternative, Hole, Origin, PlannedCall, Value, values_in
+from albert_tools.engine.model.manifest import PlannedCall, Value, alternatives_in, values_in
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.value_words import Words
 from albert_tools.engine.shell.command_holes import loose_folders, loose_holes, loose_options
@@ -41,7 +41,7 @@ def call_warnings(call: PlannedCall, words: Words) -> Iterator[str]:
 
 def environment(value: Value, words: Words) -> Iterator[tuple[str, bool]]:
     """Each variable that a command gets, in words, and whether it can make the command load other code."""
-    for one, data in _texts(value):
+    for one, data in alternatives_in(value):
         name, equals, rest = (
             one[0].partition("=") if isinstance(one, tuple) and one and isinstance(one[0], str) else ("", "", "")
         )
@@ -57,7 +57,7 @@ def environment(value: Value, words: Words) -> Iterator[tuple[str, bool]]:
 def _host(value: Value, words: Words) -> str:
     if not any(v.data for v in values_in(value)):
         return "THE HOST IS COMPUTED BY THE CODE AND NOT KNOWN HERE"
-    for one, data in _texts(value):
+    for one, data in alternatives_in(value):
         if not isinstance(one, tuple) or not one or not isinstance(one[0], str) or host_of(one) is not None:
             continue
         if (met := BEGINNING.match(one[0])) and met.end() == len(one[0]) and len(one) > 1:
@@ -72,10 +72,3 @@ def _not_fixed(value: Value, use: str, words: Words) -> Iterator[str]:
             yield f"NOT QUOTED: {text} can contain any command"
         else:
             yield f"ANY PROGRAM: {text}" + (f" can change what `{visible(hole.command)}` does" if hole.command else "")
-
-
-def _texts(value: Value) -> Iterator[tuple[Alternative, tuple[Origin, ...]]]:
-    for v in values_in(value):
-        yield from ((one, v.data) for one in v.alternatives)
-        if v.open:
-            yield (Hole("any"),), v.data

@@ -20,6 +20,8 @@ from albert_tools.engine.model.manifest import (
     Symbol,
     Term,
     Value,
+    call_of,
+    data_of,
     values_in,
 )
 from albert_tools.engine.model.messages import listed
@@ -127,7 +129,7 @@ def planned_effects(
     for i, call in enumerate(manifest.calls):
         if among is not None and i not in among:
             continue
-        sent = frozenset((name, frozenset(_data(value))) for name, value in _sent(call).items())
+        sent = frozenset((name, frozenset(data_of(value))) for name, value in _sent(call).items())
         # Which secret goes to which host matters, and secrets are constants.
         payload = [name for name in _sent(call) if "network" in call.effects and call.uses.get(name) == "payload"]
         known = frozenset((name, words.value(call.arguments[name])) for name in payload)
@@ -154,9 +156,9 @@ def _choosing(calls: Sequence[PlannedCall]) -> frozenset[int]:
     sources = {o for call, own in zip(calls, origins, strict=True) if risk_of(call.effects) == HIGH for o in own}
     pending = [*sources]
     while pending:
-        kind, _, number = pending.pop().partition(":")
-        if kind == "call" and int(number) < len(calls):
-            more = origins[int(number)] - sources
+        number = call_of(pending.pop())
+        if number is not None and number < len(calls):
+            more = origins[number] - sources
             sources |= more
             pending += more
     return frozenset(i for i in range(len(calls)) if f"call:{i}" in sources)
@@ -178,7 +180,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
     resources = [(uses[name], given[name]) for name in shown if uses[name] in VERBS]
     settings = {name: given[name] for name in shown if uses[name] not in VERBS}
     sent = {name: given[name] for name in _sent(first)}
-    carries = frozenset(o for values in sent.values() for o in _data(*values))
+    carries = frozenset(o for values in sent.values() for o in data_of(*values))
     warnings = tuple(dict.fromkeys(warning for call in calls for warning in call_warnings(call, words)))
     risk = risk_of(first.effects)
     is_fixed = (resources or settings) and not warnings and not any(o.startswith("call:") for o in carries)
@@ -216,7 +218,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
         flows=tuple(
             Flow(
                 label_of(name),
-                tuple(words.origins(_data(*values))),
+                tuple(words.origins(data_of(*values))),
                 words.value(*values, use=uses.get(name, "")),
                 content.value(*values, use=uses.get(name, "")),
                 name in shown,
@@ -257,12 +259,8 @@ def _unnamed(values: Sequence[Value], words: Words) -> str:
     if not any(isinstance(part, Hole) and part.kind in ("number", "word") for part in parts):
         return ""
     shown = words.value(*values)
-    hidden = [name for name in words.origins(_data(*values)) if name not in shown]
+    hidden = [name for name in words.origins(data_of(*values)) if name not in shown]
     return f" (from {listed(hidden, MAX_ORIGINS)})" if hidden else ""
-
-
-def _data(*values: Value) -> tuple[Origin, ...]:
-    return tuple(dict.fromkeys(o for value in values for v in values_in(value) for o in v.data))
 
 
 def _sum(bounds: Iterable[Bound]) -> Bound:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.fixed_hosts import fixed_hosts
-from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, values_in
+from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, call_of, data_of, values_in
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_warnings import call_warnings, environment
@@ -50,9 +50,7 @@ def _leak(manifest: Manifest) -> str:
     if any("network" in call.effects for call in manifest.calls):
         # A pause tells a host something, too.
         pauses = [call for call in manifest.calls if not call.effects and not call.source]
-        origins |= {
-            o for call in pauses for v in call.arguments.values() for each in values_in(v) for o in each.data
-        } & local
+        origins |= {o for call in pauses for o in data_of(*call.arguments.values())} & local
     names = Words(manifest).origins(origins)
     return f"; by which requests it makes, and when, it can tell a host about {_listed(names)}" if names else ""
 
@@ -115,8 +113,7 @@ class _Clauses:
         """A clause for each kind of content: what the tool has taken in, or only parameters and constants."""
         by_content: dict[str, list[Value]] = {}
         for i, path in writes:
-            payload = [v for n, v in self._calls[i].arguments.items() if self._calls[i].uses.get(n) == "payload"]
-            origins = {o for value in payload for v in values_in(value) for o in v.data}
+            origins = data_of(*self._calls[i].used("payload"))
             by_content.setdefault(self._contents(origins, parameters=False), []).append(path)
         for content, paths in by_content.items():
             named = self._list(paths, use="write")
@@ -124,8 +121,9 @@ class _Clauses:
 
     def _command(self, number: int, value: Value) -> str:
         call = self._calls[number]
-        given = [call.arguments[n] for n, use in call.uses.items() if use == "environment" and n in call.arguments]
-        variables = dict.fromkeys(text for each in given for text, _ in environment(each, self._words))
+        variables = dict.fromkeys(
+            text for each in call.used("environment") for text, _ in environment(each, self._words)
+        )
         dangers = [text for text in call_warnings(call, self._words) if text not in variables]
         text = f"{self._list([value], 'ANY COMMAND')} {_listed([*variables])}".strip()
         return f"{text} ({'; '.join(dangers)})" if dangers and not is_anything(value) else text
@@ -150,24 +148,20 @@ class _Clauses:
 
     def _targets(self, call: PlannedCall) -> Sequence[str]:
         """The hosts or recipients of a request."""
-        urls = [call.arguments[n] for n, use in call.uses.items() if use == "url" and n in call.arguments]
+        urls = call.used("url")
         known = [fixed_hosts(url) for url in urls]
         if urls:
             return [h for hosts, url in zip(known, urls, strict=True) for h in (hosts or [self._unknown(url)])]
-        destinations = [
-            call.arguments[n] for n, use in call.uses.items() if use == "destination" and n in call.arguments
-        ]
-        if destinations:
+        if destinations := call.used("destination"):
             return [self._list(destinations)]
-        models = [call.arguments[n] for n, use in call.uses.items() if use == "model" and n in call.arguments]
+        models = call.used("model")
         return [f"the model {self._list(models)}" if models else f"where {visible(call.tool)} connects"]
 
     def _unknown(self, url: Value) -> str:
         return "ANY HOST" if is_anything(url) else f"the host of {self._words.value(url)}"
 
     def _sent(self, call: PlannedCall) -> set[Origin]:
-        names = [n for n in call.arguments if not call.uses or call.uses.get(n) in SENT]
-        return {o for n in names for v in values_in(call.arguments[n]) for o in v.data}
+        return {*data_of(*(v for n, v in call.arguments.items() if not call.uses or call.uses.get(n) in SENT))}
 
     def _secrets(self, call: PlannedCall) -> dict[str, None]:
         """The secrets that a request carries, in words."""
@@ -175,8 +169,8 @@ class _Clauses:
 
     def _contents(self, origins: Collection[Origin], parameters: bool = True, secrets: Sequence[str] = ()) -> str:
         """What a request carries, in few words. Parameters are named only if it carries nothing else."""
-        numbers = [int(o.partition(":")[2]) for o in origins if o.startswith("call:")]
-        effects = {e for i in numbers if i < len(self._calls) for e in self._calls[i].effects}
+        numbers = [n for n in map(call_of, origins) if n is not None and n < len(self._calls)]
+        effects = {e for n in numbers for e in self._calls[n].effects}
         words = [*(word for effect, word in _OUTPUTS if effect in effects), *secrets]
         if not words and not parameters:
             return ""
@@ -187,8 +181,7 @@ class _Clauses:
 
 def secrets_of(call: PlannedCall) -> Iterator[Value]:
     """The names of the secrets that a request carries: ``{"secret": NAME, "prefix"?: TEXT}`` as a value of its headers."""
-    payload = [v for n, each in call.arguments.items() if call.uses.get(n) == "payload" for v in values_in(each)]
-    for fields in (v.fields for v in payload if v.fields is not None):
+    for fields in (v.fields for each in call.used("payload") for v in values_in(each) if v.fields is not None):
         if "secret" in fields and fields.keys() <= {"secret", "prefix"}:
             yield fields["secret"]
 

@@ -16,7 +16,15 @@ from collections.abc import Collection, Iterable, Iterator
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.fixed_hosts import host_of
-from albert_tools.engine.model.manifest import Alternative, Hole, Manifest, PlannedCall, Value, values_in
+from albert_tools.engine.model.manifest import (
+    Alternative,
+    Manifest,
+    PlannedCall,
+    Value,
+    alternatives_in,
+    call_of,
+    data_of,
+)
 from albert_tools.engine.model.marked_paths import holds_credentials, is_executed
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.planned_effects import SENT
@@ -112,7 +120,7 @@ class _Comparison:
     # Requests
 
     def _requests(self, call: PlannedCall) -> Iterator[str]:
-        urls = [value for name, value in _of(call, "url")]
+        urls = call.used("url")
         if not urls and ("network" not in call.effects or "execute" in call.effects):
             return
         verb = "sends what it reads to" if self._carries(call) else "sends to" if _has_body(call) else "connects to"
@@ -122,9 +130,7 @@ class _Comparison:
                 yield f"{verb} {self._recipient(call)}"
             return
         for value in urls:
-            inner = [*values_in(value)]
-            hosts = [host_of(one) for each in inner for one in each.alternatives if isinstance(one, tuple)]
-            for host in [*hosts, *(None for each in inner if each.open)]:
+            for host in [host_of(one) for one, _ in alternatives_in(value) if isinstance(one, tuple)]:
                 known = host in self._listed or (self._has_host(host) if host else self._has_kind("network"))
                 if not (is_said and known):
                     yield f"{verb} {host if host is not None else 'a host that is not fixed'}"
@@ -142,11 +148,11 @@ class _Comparison:
     def _carries(self, call: PlannedCall) -> bool:
         """Whether a request carries what the tool has read on this machine."""
         sent = [v for n, v in call.arguments.items() if not call.uses or call.uses.get(n) in SENT]
-        origins = {o for value in sent for v in values_in(value) for o in v.data if o.startswith("call:")}
-        return any("network" not in self._calls[n].effects for n in map(_number, origins) if n < len(self._calls))
+        numbers = {n for n in map(call_of, data_of(*sent)) if n is not None and n < len(self._calls)}
+        return any("network" not in self._calls[n].effects for n in numbers)
 
     def _recipient(self, call: PlannedCall) -> str:
-        models = [self._words.value(v, use="model") for _, v in _of(call, "model")]
+        models = [self._words.value(v, use="model") for v in call.used("model")]
         return f"the model {models[0]}" if models else f"where {visible(call.tool)} connects"
 
     # Commands
@@ -154,10 +160,10 @@ class _Comparison:
     def _commands(self, call: PlannedCall) -> Iterator[str]:
         if "execute" not in call.effects:
             return
-        commands = [*_of(call, "shell"), *_of(call, "program")]
+        commands = call.used("shell", "program")
         if not commands and not (self._has_kind("execute") or self._is_called(call)):
             yield f"runs {visible(call.tool)}"
-        for _, value in commands:
+        for value in commands:
             for program, is_special in _programs(value):
                 by_kind = not is_special and self._has_kind("execute")
                 if not (by_kind or (program and self._is_program(program))):
@@ -194,7 +200,7 @@ class _Comparison:
             return
         moves = "write" in call.uses.values()
         verb, kind = ("moves", "move") if moves else ("deletes", "delete")
-        paths = [v for _, v in _of(call, "delete")]
+        paths = call.used("delete")
         if not paths and "delete" in call.effects and not (self._has_kind(kind) or self._is_called(call)):
             yield f"calls {visible(call.tool)}, which deletes"
         yield from self._paths(paths, verb, self._has_kind(kind))
@@ -202,22 +208,21 @@ class _Comparison:
     def _writes(self, call: PlannedCall) -> Iterator[str]:
         if "execute" in call.effects:
             return
-        paths = [v for _, v in _of(call, "write")]
+        paths = call.used("write")
         if not paths and "write" in call.effects and not (self._has_kind("write") or self._is_called(call)):
             yield f"calls {visible(call.tool)}, which writes"
         moves = "delete" in call.uses.values()
         yield from self._paths(paths, "writes", moves or self._has_kind("write"))
 
     def _reads(self, call: PlannedCall) -> Iterator[str]:
-        yield from self._paths([v for _, v in _of(call, "read")], "reads", True)
+        yield from self._paths(call.used("read"), "reads", True)
 
     def _paths(self, values: Iterable[Value], verb: str, has_kind: bool) -> Iterator[str]:
         use = {"writes": "write", "reads": "read"}.get(verb, "delete")
         for value in values:
-            for each in values_in(value):
-                for one in (*each.alternatives, *([(Hole("any"),)] if each.open else [])):
-                    if isinstance(one, tuple) and not (has_kind and self._has_path(_fixed(one), verb)):
-                        yield f"{verb} {self._words.alternative(one, each.data, use)}"
+            for one, data in alternatives_in(value):
+                if isinstance(one, tuple) and not (has_kind and self._has_path(_fixed(one), verb)):
+                    yield f"{verb} {self._words.alternative(one, data, use)}"
 
     def _has_path(self, path: str, verb: str) -> bool:
         """A path is named by a word of one of its folders or of its name; a file with a meaning only by its name."""
@@ -258,16 +263,8 @@ def _is_special(part: Part) -> bool:
     return part.verdict != "ordinary" or "://" in part.text
 
 
-def _of(call: PlannedCall, use: str) -> list[tuple[str, Value]]:
-    return [(name, call.arguments[name]) for name, each in call.uses.items() if each == use and name in call.arguments]
-
-
 def _has_body(call: PlannedCall) -> bool:
-    return any(v.data for _, value in _of(call, "payload") for v in values_in(value))
-
-
-def _number(origin: str) -> int:
-    return int(origin.partition(":")[2])
+    return bool(data_of(*call.used("payload")))
 
 
 def _fixed(one: Alternative) -> str:

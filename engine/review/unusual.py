@@ -22,8 +22,7 @@ def unusual(manifest: Manifest, listed_hosts: Collection[str]) -> tuple[str, ...
 
 def hosts_of(call: PlannedCall) -> list[str]:
     """The fixed hosts of a call."""
-    urls = [call.arguments[name] for name, use in call.uses.items() if use == "url" and name in call.arguments]
-    return [host for url in urls for host in fixed_hosts(url) or ()]
+    return [host for url in call.used("url") for host in fixed_hosts(url) or ()]
 
 
 def _all(manifest: Manifest, listed_hosts: Collection[str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.fixed_hosts import host_of
-from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value, values_in
+from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value, data_of, values_in
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.planned_effects import HIGH, RISKS, VERBS, label_of, planned_effects, risk_of
@@ -248,8 +248,7 @@ class _Facts:
                 )
 
     def _add_hosts(self, call: PlannedCall, value: Value, risk: int) -> None:
-        sends = any(v.data for n, a in call.arguments.items() if call.uses.get(n) == "payload" for v in values_in(a))
-        verb = "sends to" if sends else "asks"
+        verb = "sends to" if data_of(*call.used("payload")) else "asks"
         hosts = [host_of(one) for each in values_in(value) for one in each.alternatives]
         known = [h for h in hosts if h is not None]
         self.hosts.update(known)

@@ -56,7 +56,7 @@ def loose_holes(use: str, value: Value) -> Iterator[Loose]:
 def loose_folders(call: PlannedCall) -> Iterator[Loose]:
     """The holes of the folder in which a planned command starts. They choose the program, unless the command is ordinary and only
     reads."""
-    starts = [(value, one) for value in _used(call, "folder") for inner in values_in(value) for one in _texts(inner)]
+    starts = [(value, one) for value in call.used("folder") for inner in values_in(value) for one in _texts(inner)]
     holes = [(value, one) for value, one in starts if isinstance(one, tuple) and _holes(one)]
     command = _not_ordinary(call) if holes else None
     if command is not None:
@@ -67,7 +67,7 @@ def loose_options(call: PlannedCall) -> Iterator[Loose]:
     """The holes in the arguments of a fixed program that it can take for an option, or for a part of its name."""
     operation = call.arguments.get("operation")
     takes = _TAKE_TEXTS.get(_constant(operation) if operation is not None else "", ())
-    for value in _used(call, "arguments"):
+    for value in call.used("arguments"):
         before = None
         for inner in value.places or values_in(value):
             if before == "--":
@@ -103,7 +103,7 @@ def _may_be_option(template: tuple[Part, ...], only_listed: bool) -> bool:
 def _not_ordinary(call: PlannedCall) -> str | None:
     """A command of a planned call that is another one in another folder, or is not ordinary; None if there is none."""
     texts, variables = _templates(call, "shell"), _templates(call, "environment")
-    lists = [argv for value in _used(call, "program") for argv in _combined(value) or [()]]
+    lists = [argv for value in call.used("program") for argv in _combined(value) or [()]]
     if not texts and not lists:
         return ""
     loads_code = any(names_folder(text.partition("=")[0]) for text in variables)
@@ -120,7 +120,7 @@ def _not_ordinary(call: PlannedCall) -> str | None:
 
 
 def _templates(call: PlannedCall, use: str) -> list[str]:
-    return [_template(one) for value in _used(call, use) for inner in values_in(value) for one in _texts(inner)]
+    return [_template(one) for value in call.used(use) for inner in values_in(value) for one in _texts(inner)]
 
 
 def _differs(part: JudgedPart) -> bool:
@@ -131,10 +131,6 @@ def _template(one: Alternative) -> str:
     """A template as text, with a mark in each hole."""
     parts = one if isinstance(one, tuple) else (str(one),)
     return "".join(part if isinstance(part, str) else marks.bare(0) for part in parts)
-
-
-def _used(call: PlannedCall, use: str) -> list[Value]:
-    return [call.arguments[name] for name, each in call.uses.items() if each == use and name in call.arguments]
 
 
 def is_loose(call: PlannedCall) -> bool:
