@@ -2,9 +2,8 @@
 
 Every call needs the rules, so a check costs only one `lstat` for each file and no lock. After a change, the owner's file and the
 project's file are read together and replace the old rules in one step. So no call uses one new file with one old file. If a
-changed file contains a mistake, the old rules stay in force. The mistake is reported once to the listeners and once in the
-ledger, and `problem` describes it until it is corrected. If no valid rules have been read yet, every call is denied, and the
-denial contains the mistake.
+changed file contains a mistake, the old rules stay in force. The mistake is reported once in the ledger, and `problem` describes
+it until it is corrected. If no valid rules have been read yet, every call is denied, and the denial contains the mistake.
 
 If a file that was read is deleted, this counts as a mistake too, for three reasons. A project's file can only restrict, so
 without it more would be allowed. The owner's file may contain the only denials. And some editors delete a file for a moment when
@@ -18,7 +17,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -62,18 +61,6 @@ class RulesInForce(NamedTuple):
         return min(most, definition.timeout, self.authority.policy.numbers(definition).timeout)
 
 
-class Change(NamedTuple):
-    """A change of the rules, for listeners: ``loaded``, with the `revision` of the new rules, or ``refused``, with the reason as
-    `message`.
-
-    For a refused change, `revision` belongs to the old rules, which stay in force. It is empty if there are no old rules.
-    """
-
-    kind: str
-    revision: str
-    message: str = ""
-
-
 class _Seen(NamedTuple):
     """The last check of the files, its result, and the time (ns) until which a file may change without a new timestamp."""
 
@@ -92,7 +79,6 @@ class RulesSource:
         *,
         required: bool = False,
         ledger: Ledger | None = None,
-        interval: float = 0.0,
         primitives: Collection[str] = (),
     ) -> None:
         """The constructor doesn't read the files.
@@ -102,7 +88,6 @@ class RulesSource:
             project: The project's file.
             required: Whether the owner's file must exist.
             ledger: Gets an entry for each change, at the first call under the new rules.
-            interval: Seconds between checks of the files. With 0, every call checks them, so a change applies to the next call.
             primitives: The names of the primitives. A rule on a misspelled name is a mistake.
         """
         self._user = user
@@ -111,20 +96,13 @@ class RulesSource:
         self._ledger = ledger
         self._files = tuple(f for f in (user, project) if f is not None and not isinstance(f, Governance))
         self._places = tuple(os.fspath(f) if isinstance(f, Path) else f for f in self._files)
-        self._interval = interval
         self._primitives = primitives
-        self._next_look = 0.0
         self._seen: _Seen | None = None
         self._in_force: tuple[Governance | None, dict[str, RulesInForce]] = None, {}
         self._read: set[Path | HomeFile] = set()
         self._problem: str | None = None
         self._unrecorded: list[dict[str, Any]] = []
-        self._listeners: list[Callable[[Change], None]] = []
         self._lock = Lock()
-
-    def listen(self, listener: Callable[[Change], None]) -> None:
-        """Register `listener`. It is called at each later change, in the thread that detects the change."""
-        self._listeners.append(listener)
 
     @property
     def problem(self) -> str | None:
@@ -134,10 +112,6 @@ class RulesSource:
     def current(self) -> Governance | Failure:
         """The rules in force, or the reason why no rules are in force."""
         seen = self._seen
-        if self._interval and seen is not None:
-            if (now := time.monotonic()) < self._next_look:
-                return seen.answer
-            self._next_look = now + self._interval
         if seen is not None and seen.stamps == self._stamps():
             if not seen.unsure_until or time.time_ns() < seen.unsure_until:
                 return seen.answer
@@ -187,11 +161,8 @@ class RulesSource:
                 before = ()  # These stamps never match, so the next call reads the files again.
             if isinstance(governance, Governance):
                 self._read |= _existing(self._files, before)
-            answer, changes = self._answer(governance)
+            answer = self._answer(governance)
             self._seen = _Seen(before, answer, _unsure_until(before, now))
-        for change in changes:
-            for listener in self._listeners:
-                listener(change)
         return answer
 
     def _load(self, stamps: Stamps) -> Governance | Failure:
@@ -214,28 +185,34 @@ class RulesSource:
         except Failure as failure:
             return failure.copy()
 
-    def _answer(self, governance: Governance | Failure) -> tuple[Governance | Failure, list[Change]]:
-        """The rules that apply from now on, and the changes to report."""
+    def _answer(self, governance: Governance | Failure) -> Governance | Failure:
+        """The rules that apply from now on. Notes what has changed."""
         old = self._seen.answer if self._seen is not None else None
         if isinstance(governance, Failure):
             in_force = old if isinstance(old, Governance) else None
-            news = governance.message != self._problem
+            if governance.message != self._problem:
+                self._note("refused", in_force.revision if in_force else "", governance.message)
             self._problem = governance.message
-            change = Change("refused", in_force.revision if in_force else "", governance.message)
-            return in_force or governance, [self._queued(change)] if news else []
+            return in_force or governance
         corrected, self._problem = self._problem is not None, None
         if isinstance(old, Governance) and old.revision == governance.revision:
             # The rules are equal, maybe with a different layout. Keep the old object and its indexes.
-            return old, [self._queued(Change("loaded", old.revision))] if corrected else []
-        return governance, [self._queued(Change("loaded", governance.revision))]
+            if corrected:
+                self._note("loaded", old.revision)
+            return old
+        self._note("loaded", governance.revision)
+        return governance
 
-    def _queued(self, change: Change) -> Change:
+    def _note(self, event: str, revision: str, message: str = "") -> None:
+        """Note a change for the ledger: ``loaded``, or ``refused`` with the reason as `message`.
+
+        `revision` belongs to the rules in force. It is empty if there are none.
+        """
         if self._ledger is not None:
-            data = {"event": change.kind, "revision": change.revision, "files": [str(path) for path in self._files]}
-            if change.message:
-                data["message"] = redacted_text(change.message)
+            data = {"event": event, "revision": revision, "files": [str(path) for path in self._files]}
+            if message:
+                data["message"] = redacted_text(message)
             self._unrecorded.append(data)
-        return change
 
     def _record(self) -> None:
         with self._lock:

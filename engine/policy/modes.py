@@ -97,7 +97,6 @@ class Modes:
         self._seen: Stamp | None = None
         self._was_there = False
         self._state = ModeState()
-        self._listeners: list[Callable[[ModeState, ModeState], None]] = []
         self._time = wall_clock
         self._looked = -1e9
 
@@ -123,14 +122,8 @@ class Modes:
                 return self._state
             else:
                 state = _read(self._file)
-        before, self._state, self._seen = self._state, state, seen
-        if before.mode != state.mode:
-            self._tell(before, state)
+        self._state, self._seen = state, seen
         return state
-
-    def listen(self, listener: Callable[[ModeState, ModeState], None]) -> None:
-        """Register `listener`. It is called with the old and the new state at each change that this process sees."""
-        self._listeners.append(listener)
 
     def switch(self, mode: Mode, by: str, cause: str) -> ModeState:
         """Change the mode on behalf of a person.
@@ -251,18 +244,11 @@ class Modes:
         return stamp
 
     def _changed(self, before: ModeState, now: ModeState) -> None:
-        if before.mode == now.mode:
-            return
-        self._tell(before, now)
-        if self._ledger is not None:
+        if before.mode != now.mode and self._ledger is not None:
             # If the ledger can't be written, a lockdown must still be possible.
             with suppress(Failure):
                 data = {"from": before.mode, "to": now.mode, "by": now.by, "cause": now.cause}
                 self._ledger.durable(self._ledger.append("mode", data))
-
-    def _tell(self, before: ModeState, now: ModeState) -> None:
-        for listener in self._listeners:
-            listener(before, now)
 
 
 def _now() -> str:

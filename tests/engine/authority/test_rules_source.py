@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from albert_tools.engine.authority import rules_source
-from albert_tools.engine.authority.rules_source import Change, RulesSource
+from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.modes import Modes
@@ -22,14 +22,12 @@ READ = ToolDefinition("read_file", "", (), {}, ("read",))
 
 
 class Owner:
-    """Edits both files, and listens for changes of the rules."""
+    """Edits both files, and reads what is recorded about changes of the rules."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.user, self.project = folder / "user.yaml", folder / "project.yaml"
         self.log = Record(folder / "record")
         self.source = RulesSource(self.user, self.project, ledger=self.log, **settings)
-        self.heard: list[Change] = []
-        self.source.listen(self.heard.append)
         self.modes = Modes(None)
 
     def denied(self) -> set[str] | str:
@@ -47,6 +45,9 @@ class Owner:
     def recorded(self) -> list[dict[str, Any]]:
         return [entry.data for entry in self.log.entries(kinds=["policy"])]
 
+    def events(self) -> list[str]:
+        return [data["event"] for data in self.recorded()]
+
 
 @pytest.fixture
 def owner(tmp_path: Path) -> Any:
@@ -62,11 +63,11 @@ def test_an_edit_applies_to_the_next_call(owner: Owner) -> None:
     assert owner.denied() == {"a"}
     owner.project.write_text("deny: [b]")
     assert owner.denied() == {"a", "b"}
-    assert [c.kind for c in owner.heard] == ["loaded"] * 3
+    assert owner.events() == ["loaded"] * 3
     assert isinstance(first, Governance)
-    assert owner.heard[0].revision == first.revision
-    assert len({c.revision for c in owner.heard}) == 3
-    assert [(r["event"], r["revision"]) for r in owner.recorded()] == [("loaded", c.revision) for c in owner.heard]
+    revisions = [data["revision"] for data in owner.recorded()]
+    assert revisions[0] == first.revision
+    assert len(set(revisions)) == 3
 
 
 def test_an_edit_with_the_same_length_and_timestamp_is_seen(owner: Owner) -> None:
@@ -86,18 +87,17 @@ def test_a_bad_edit_keeps_the_old_rules_and_is_reported_once(owner: Owner) -> No
     assert owner.source.in_force("/w", owner.modes) is rules
     os.utime(owner.user)
     assert owner.denied() == {"a"}
-    refused = owner.heard[-1]
-    assert [c.kind for c in owner.heard] == ["loaded", "refused"]
-    assert refused.revision == owner.heard[0].revision
-    assert "line 2" in refused.message
-    assert owner.source.problem == refused.message
-    assert owner.recorded()[-1]["message"] == refused.message
+    loaded, refused = owner.recorded()
+    assert owner.events() == ["loaded", "refused"]
+    assert refused["revision"] == loaded["revision"]
+    assert "line 2" in refused["message"]
+    assert owner.source.problem == refused["message"]
     # The rules are still the old ones, but the mistake is corrected.
     owner.user.write_text("deny:\n- a\n")
     assert owner.denied() == {"a"}
     assert owner.source.in_force("/w", owner.modes) is rules
     assert owner.source.problem is None
-    assert [c.kind for c in owner.heard] == ["loaded", "refused", "loaded"]
+    assert owner.events() == ["loaded", "refused", "loaded"]
 
 
 def test_a_mistake_in_the_projects_file_delays_an_edit_of_the_owners_file(owner: Owner) -> None:
@@ -115,7 +115,7 @@ def test_without_usable_rules_everything_is_denied(owner: Owner) -> None:
     said = owner.denied()
     assert "did you mean 'deny'?" in said
     assert owner.denied() == said
-    assert [c.kind for c in owner.heard] == ["refused"]
+    assert owner.events() == ["refused"]
     owner.user.write_text("deny: [a]")
     assert owner.denied() == {"a"}
 
@@ -166,19 +166,6 @@ def test_a_project_tightens_the_rules_of_an_application(tmp_path: Path) -> None:
     assert found.denied == {"a", "b"}
 
 
-def test_the_interval_between_checks(tmp_path: Path) -> None:
-    (tmp_path / "user.yaml").write_text("deny: [a]")
-    source = RulesSource(tmp_path / "user.yaml", None, interval=0.05)
-    first = source.current()
-    (tmp_path / "user.yaml").write_text("deny: [b]")
-    end = time.monotonic() + 10
-    while source.current() is first and time.monotonic() < end:
-        time.sleep(0.005)
-    found = source.current()
-    assert isinstance(found, Governance)
-    assert found.denied == {"b"}
-
-
 def test_reading_the_rules_writes_no_entry(owner: Owner) -> None:
     owner.source.current()
     assert owner.recorded() == []
@@ -189,7 +176,8 @@ def test_reading_the_rules_writes_no_entry(owner: Owner) -> None:
 def test_a_secret_in_a_mistake_is_not_recorded(owner: Owner) -> None:
     owner.user.write_text("allow: {ghp_0123456789abcdefghijklmnop: 1}\nghp_0123456789abcdefghijklmnop: 2\n")
     owner.denied()
-    assert "ghp_" in owner.heard[0].message
+    assert "ghp_" in str(owner.source.problem)
+    assert owner.events() == ["refused"]
     assert "ghp_" not in str(owner.recorded())
 
 
@@ -264,7 +252,8 @@ def test_threads_never_see_a_partial_edit(owner: Owner) -> None:
             thread.join()
     assert wrong == []
     assert owner.denied_in_the_end({"user_19", "project_19"})
-    assert not [c for c in owner.heard if c.kind == "refused" and "while they are read" not in c.message]
+    refused = [data["message"] for data in owner.recorded() if data["event"] == "refused"]
+    assert not [message for message in refused if "while they are read" not in message]
 
 
 def test_the_revision_identifies_the_rules() -> None:
