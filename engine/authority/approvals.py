@@ -24,7 +24,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from albert_tools.engine.authority.authorization import CHOICES, Choice
-from albert_tools.engine.model.definition import Json, digest
+from albert_tools.engine.model.definition import Json, digest, json_form
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Record
@@ -66,7 +66,7 @@ class Scope(Struct, frozen=True):
         return digest(parts)
 
 
-class Approval(Struct, frozen=True):
+class Approval(Struct, frozen=True, rename={"id": "approval", "rule": "rule_id"}):
     """A question and its answer. `asked` and `expires` are seconds since 1970. `arguments` are redacted."""
 
     id: str
@@ -103,29 +103,10 @@ class Approval(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
-        return {
-            "approval": self.id,
-            "state": self.state,
-            "tool": self.tool,
-            "version": self.version,
-            "arguments": self.arguments,
-            "rule_id": self.rule,
-            "message": self.message,
-            "reason": self.reason,
-            "risk": self.risk,
-            "callers": list(self.callers),
-            "session": self.session,
-            "run": self.run,
-            "step": self.step,
-            "asked": self.asked,
-            "expires": self.expires,
-            "choice": self.choice,
-            "by": self.by,
-            "choices": list(self.choices),
-            "workspace": self.workspace,
-            "instead_of": self.instead_of,
-            "used_by": self.used_by,
-        }
+        form: dict[str, Json] = json_form(self)
+        for name in ("action", "trail", "keys"):
+            del form[name]
+        return form | {"choices": list(self.choices)}
 
 
 def _approval(data: Mapping[str, Any], **state: Any) -> Approval:

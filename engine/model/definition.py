@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct
+from msgspec import json as msgspec_json
 from msgspec.structs import force_setattr, replace
 
 from albert_tools.engine.model.manifest import ANALYSIS, Declared, Manifest
@@ -322,6 +323,11 @@ def literal(value: Json) -> str:
 def canonical(value: Json) -> bytes:
     """The canonical JSON text of a value: sorted keys, no spaces, UTF-8."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def json_form(value: Struct | tuple[Struct, ...] | None) -> Any:
+    """The JSON form of structs: dicts of their fields, in which tuples are lists."""
+    return msgspec_json.decode(msgspec_json.encode(value))
 
 
 def digest(value: Json) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion
+from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 
 #: The most nodes of a graph. Callees of further tools are left out.
@@ -28,18 +28,6 @@ class Node(Struct, frozen=True):
     state: str = ""
     problem: str = ""
     calls: tuple[int, ...] = ()
-
-    def as_dict(self) -> dict[str, Json]:
-        """The JSON form."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "version": self.version,
-            "effects": list(self.effects),
-            "state": self.state,
-            "problem": self.problem,
-            "calls": list(self.calls),
-        }
 
 
 class Row(Struct, frozen=True):

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.definition import Json, json_form
 from albert_tools.engine.model.difference import difference, shown
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief, counted
@@ -76,23 +76,8 @@ class Replays(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
-        runs = [
-            {
-                "run": r.run,
-                "created": r.created,
-                "outcome": r.outcome,
-                "difference": r.difference,
-                "files": r.files,
-            }
-            for r in self.runs
-        ]
-        return {
-            "of": self.of,
-            "runs": runs,
-            "same": self.count("same"),
-            "differ": self.count("differs"),
-            "left_out": self.left_out,
-        }
+        form: dict[str, Json] = json_form(self)
+        return form | {"same": self.count("same"), "differ": self.count("differs")}
 
 
 async def replays(manager: RunManager, tool: str, old: str, new: str, files_in: FilesIn) -> Replays:

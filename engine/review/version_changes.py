@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from albert_tools.engine.model.definition import Json, ToolVersion
+from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.fixed_hosts import host_of
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value, data_of, values_in
 from albert_tools.engine.model.messages import listed
@@ -56,13 +56,6 @@ class Changes(Struct, frozen=True):
             return "The manifest and the source are the same; the tools that it calls have changed."
         text = "The manifest is the same: the calls, their known values, bounds and flows. The source differs in the lines below."
         return f"{text} Not known, so not compared: {listed(self.unknown, MAX_ORIGINS)}." if self.unknown else text
-
-    def as_dict(self) -> dict[str, Json]:
-        """The JSON form."""
-        manifest = None
-        if self.manifest is not None:
-            manifest = [{"text": c.text, "direction": c.direction, "risk": c.risk} for c in self.manifest]
-        return {"since": self.since, "manifest": manifest, "source": list(self.source), "unknown": list(self.unknown)}
 
 
 def changes(old: ToolVersion, new: ToolVersion) -> Changes:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from albert_tools.engine.authority.reviews import VersionState
-from albert_tools.engine.model.definition import Json, ToolVersion
+from albert_tools.engine.model.definition import Json, ToolVersion, json_form
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import look_alikes, visible
@@ -158,8 +158,8 @@ class VersionReview(Struct, frozen=True):
             "manifest": None if d.manifest is None else view(d.manifest),
             "look_alikes": self.look_alikes,
             "flow_rules": [{"verdict": verdict, "message": message} for verdict, message in self.flows],
-            "changes": self.changes.as_dict() if self.changes is not None else None,
-            "graph": [node.as_dict() for node in self.graph],
+            "changes": json_form(self.changes),
+            "graph": json_form(self.graph),
             "examples": [
                 {
                     "line": e.line,
