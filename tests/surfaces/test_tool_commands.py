@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from albert_tools.store.record.schema import VERSION
 from albert_tools.store.record.sqlite import FILE
 from tests.evidence.strict import SCHEMA
 from tests.helpers.altered import altered
@@ -274,8 +275,8 @@ def test_doctor_reports_the_record_and_names_an_old_one(albert: Albert) -> None:
     assert document["facts"]["old record"] == note
     assert not [problem for problem in document["problems"] if "record" in problem]
     assert len(list(old.iterdir())) == 1
-    altered(albert.home, "PRAGMA user_version = 7")
-    assert "has format 7" in str(albert("doctor", "--quick", "--json").document()["problems"])
+    altered(albert.home, f"PRAGMA user_version = {VERSION + 1}")
+    assert f"has format {VERSION + 1}" in str(albert("doctor", "--quick", "--json").document()["problems"])
 
 
 def test_telemetry_is_enabled_by_a_variable(ready: Albert) -> None:

@@ -609,8 +609,8 @@ def asked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     begin = keys.begin
     found: set[str] = set()
 
-    def begin_and_note(key: str, digest: str, run: str) -> Any:
-        known = begin(key, digest, run)
+    def begin_and_note(key: str, digest: str, run: str, session: str | None) -> Any:
+        known = begin(key, digest, run, session)
         found.add(run)
         return known
 

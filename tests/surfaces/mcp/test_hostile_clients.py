@@ -128,7 +128,7 @@ def test_long_calls_block_neither_a_large_request_nor_their_own_cancellation(pip
         pipe.send(request(number, "tools/call", name="run_source", arguments={"source": source}))
     large = {"source": f'def t() -> int:\n    """{"x" * 200_000}"""\n    return 1\n'}
     pipe.send(request(320, "tools/call", name="check_tool", arguments=large))
-    assert pipe.answers(320) == [320]
+    assert not {*numbers} & {*pipe.answers(320)}
     for number in numbers:
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
         pipe.send(json.dumps(cancelled).encode() + b"\n")
