@@ -91,6 +91,8 @@ def _charge(call: Call, run: Run) -> dict[str, Json]:
 
 def _write_journal(call: Call, run: Run, state: str | None) -> None:
     """Add to the journal that a program begins, or a step that may change something. The decision's entry writes the journal."""
+    if run.journal.id is None:
+        return
     definition, approval = call.target.definition, call.approval
     is_program = call.target.version is not None or not call.depth
     if is_program and (call.begun_before is None or approval is not None):
