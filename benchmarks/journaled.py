@@ -11,6 +11,7 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from random import Random
 
 from albert_tools import ToolService, primitive
 
@@ -63,9 +64,12 @@ async def _measure(rounds: int) -> list[str]:
             found: dict[tuple[str, str | None], list[float]] = {
                 (tool, session): [] for session in (None, token) for tool in ("none", "reads", "writes")
             }
+            order, shuffle = [*found], Random(0).shuffle
             for _ in range(rounds):
-                for (tool, session), times in found.items():
-                    times.append(await timed(tool, STEPS, session))
+                # In a fixed order, what one leaves in the record would be written back during the same other one each time.
+                shuffle(order)
+                for tool, session in order:
+                    found[tool, session].append(await timed(tool, STEPS, session))
             median = {key: statistics.median(times) for key, times in found.items()}
             started = time.perf_counter()
             results = await asyncio.gather(*(service.invoke("one", {"n": i}) for i in range(AT_ONCE)))
