@@ -39,9 +39,9 @@ def analyse(checked: Checked) -> Manifest:
         analysis.parameters[analysis.entry, named.name] = value
     try:
         analysis.solve()
+        return manifest_of(analysis)
     except TooMuch as problem:
         return _anything(checked, problem.line)
-    return manifest_of(analysis)
 
 
 def _hole(parameter: str, path: str) -> Hole:

@@ -10,7 +10,7 @@ from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.call_bounds import Bounds
 from albert_tools.engine.analysis.containers import is_plain_list
 from albert_tools.engine.analysis.polynomials import Polynomial, as_bound, plus
-from albert_tools.engine.analysis.state import Analysis, Recorded
+from albert_tools.engine.analysis.state import Analysis, Recorded, TooMuch
 from albert_tools.engine.analysis.steps import Steps
 from albert_tools.engine.analysis.substitution import default_value
 from albert_tools.engine.analysis.values import (
@@ -66,6 +66,10 @@ class _Export:
         groups: dict[object, list[Recorded]] = {}
         for call in calls:
             name = call.planned.tool if call.planned is not None else call.tool.name
+            uses = call.planned.uses if call.planned is not None else call.tool.declared.uses
+            if len(calls) > MAX_CALLS and "tool" in uses.values():
+                # Of calls that are one, nobody knows which a batch makes.
+                raise TooMuch(call.line)
             groups.setdefault(name if len(calls) > MAX_CALLS else call.index, []).append(call)
         self._groups = list(groups.values())
         self._number = {call.index: i for i, group in enumerate(self._groups) for call in group}

@@ -47,9 +47,9 @@ _INSIDE = (0,)
 class TooMuch(Exception):
     """The analysis takes too long. The manifest then says that everything is possible. `line` is where it was given up."""
 
-    def __init__(self, node: tree.Node) -> None:
+    def __init__(self, line: int) -> None:
         super().__init__()
-        self.line = node.span.line
+        self.line = line
 
 
 class Recorded:
@@ -228,7 +228,7 @@ class Analysis:
             # Arguments have gone from callers to callees. On the way back, results go from callees to callers.
             for instance in reversed(order[1:]):
                 self._run_function(instance)
-        raise TooMuch(self.first_change or self.current)
+        raise TooMuch((self.first_change or self.current).span.line)
 
     def _is_value(self, stmt: tree.Assign | tree.AnnAssign) -> bool:
         return stmt.value is not None and id(stmt.value) not in self.facts.annotations
@@ -253,7 +253,7 @@ class Analysis:
         """The value of an expression that is evaluated if `control` lets it. Raises TooMuch."""
         self._steps -= 1
         if self._steps < 0 or self.heap.followed > MAX_FOLLOWED:
-            raise TooMuch(self.current)
+            raise TooMuch(self.current.span.line)
         outer, self.current = self.current, node
         value = self._evaluate(self, node, control)
         self.current = outer

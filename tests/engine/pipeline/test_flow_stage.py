@@ -501,6 +501,14 @@ class TestAProgram:
         assert caught.value.rule == "deny_flow.0"
         agent.bench.define(f"{start}\n    {copy.replace('NOTE', 'other.txt')}")
 
+    def test_a_batch_among_too_many_calls_can_be_of_any_tool(self, agent: Agent) -> None:
+        agent.bench.define('tools.send(to=to, text="hello")', "greet", parameters="to: str")
+        start = 'tools.start_batch(tool="greet", items=[{"to": tools.page(url="https://example.org/")}])'
+        more = ["tools.current_time()"] * 101 + ['tools.send(to="ada", text="hello")']
+        agent.bench.define("\n    ".join([start, *more]))
+        # So everything that the program gets can reach each of its calls.
+        assert "can come from the output of page (web" in agent.call("t").error.message
+
     def test_a_denied_flow_by_the_results_of_a_batch_is_not_saved(self, make_bench: Any) -> None:
         denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
         agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
