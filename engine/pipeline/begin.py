@@ -70,8 +70,9 @@ def _draws(call: Call, run: Run) -> bool:
         return True
     if not call.windows:
         return False
-    # The number of requests at once is limited, but a program can make any number of calls before they are written.
-    return bool(call.depth) or run.service.record.rate_limits.is_nearly_used(call.windows, run.session.lineage())
+    # The requests of a session at the same time are few. Its actions, and the calls that a program makes in 0.2 s, may be many.
+    may_be_many = bool(call.depth) or run.action is not None
+    return may_be_many or run.service.record.rate_limits.is_nearly_used(call.windows, run.session.lineage())
 
 
 def _charge(call: Call, run: Run) -> dict[str, Json]:

@@ -147,7 +147,8 @@ async def look() -> int:
     return 1
 
 
-async def test_requests_at_once_do_not_exceed_a_limit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tool", ["look", "search_tools"])
+async def test_requests_at_once_do_not_exceed_a_limit(tmp_path: Path, tool: str) -> None:
     """Far from a limit, a request that reads is counted when it has ended; near it, before it begins."""
     (tmp_path / "work" / ".albert").mkdir(parents=True)
     most = UNCOUNTED + 20
@@ -157,7 +158,7 @@ async def test_requests_at_once_do_not_exceed_a_limit(tmp_path: Path) -> None:
         ToolService.open(home=tmp_path / "home", primitives=[look], **options) as other,
     ):
         token = one.open_session("an agent")[1]
-        results = await asyncio.gather(*(each.invoke("look", session=token) for each in [one, other] * most))
+        results = await asyncio.gather(*(each.invoke(tool, session=token) for each in [one, other] * most))
         counted = one.list_sessions()[0].used["calls"]
     assert [sum(each.ok for each in results), counted] == [most, most]
 
