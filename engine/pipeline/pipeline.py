@@ -99,6 +99,8 @@ MAX_RUNS, MAX_RUNS_OF_SESSION = 32, 16
 MAX_EXAMPLES_AT_ONCE, MAX_EXAMPLES_OF_SESSION = 4, 2
 #: The seconds of a request until the rules have judged it.
 _DEFAULT_SECONDS = MOST_OF_RUN.run_seconds
+#: The seconds for which a session that was read is not read again.
+_FRESH_SECONDS = 0.01
 #: The hash of a content, which is its handle, or of a file.
 _HASH = re.compile(r"(b3:)?[0-9a-f]{64}")
 #: The most questions about one call. A new question is needed if the call's objects change while a person decides.
@@ -214,11 +216,14 @@ class Pipeline:
             # request for a queue executes nothing, and a call that has a slot may make it.
             waits = action is None and stubs is None and queued is None
             await service.ledger.expect(hash((str(invocation.session), str(invocation.tool))))
-            run.line = line_of_request(run)
+            run.line, came = line_of_request(run), self._clock()
             async with (
                 self._turns.of(client_of(run) if waits else None),
                 self._slots if waits else nullcontext(),
             ):
+                if self._clock() - came > _FRESH_SECONDS:
+                    # While the request waited for its turn, its session may have ended or been prolonged.
+                    run.line = line_of_request(run)
                 output = await self.call(call, run)
                 if run.shown is UNSET:
                     # The journal of a resumed run had the output.

@@ -326,6 +326,23 @@ def test_the_calls_of_a_queued_run_are_charged(make: Any) -> None:
     assert used(bench, session)["wall_seconds"] > 0
 
 
+async def test_a_session_that_ends_while_a_request_waits_for_its_turn_gets_no_recorded_result(make: Any) -> None:
+    bench = make()
+    session, token = opened(bench)
+    assert bench.service.invoke("rest", session=token, dedupe_key="k").ok
+
+    async def race(service: Any) -> Any:
+        others = [asyncio.create_task(service.invoke("rest", {"seconds": 1.0}, session=token)) for _ in range(16)]
+        await asyncio.sleep(0.2)
+        again = asyncio.create_task(service.invoke("rest", session=token, dedupe_key="k"))
+        await asyncio.sleep(0.2)
+        service.sessions.end(session.id)
+        await asyncio.gather(*others)
+        return await again
+
+    assert code(await bench.service.arun(race)) == "session.ended"
+
+
 def test_a_request_that_waits_counts_once(make: Any) -> None:
     bench = make({**ASKS, "loops": {"requests_per_hour": 3}})
     service, (_, token) = bench.service, opened(bench)
