@@ -37,6 +37,7 @@ from albert_tools.engine.workspace.git_folders import (
     family,
     git_folder_of,
     is_git_folder,
+    named_tops,
     objects_in,
     repositories,
 )
@@ -332,18 +333,22 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         found, clean = first != [], tuple(tips) if first == [] else ()
         if first:
             _ever_found.add(store)
-    if store in _ever_found and _depends_on_tops(context.workspace.judge, str(context.workspace.root), hidden):
-        # Code of the project can move the working tree, or delete its `.git`, before the next process searches.
-        mark_folder(folders[-1])
+    if store in _ever_found and _depends_on_place(context.workspace.judge, str(context.workspace.root), folder, hidden):
+        # Code of the project can move the working tree, or delete its `.git`, before the next process searches. A repository that
+        # can't be changed must remain readable.
+        with suppress(Failure):
+            mark_folder(folders[-1])
     if len(_searches) >= _MAX_SEARCHES:
         _searches.clear()
     _searches[folder, hidden.globs] = search = _Search(state, found, clean)
     return search
 
 
-def _depends_on_tops(judge: CallJudge, root: str, hidden: HiddenPaths) -> bool:
-    """Whether the rules name some paths only because a working tree is where it is. A command can't move one that is forbidden."""
-    globs = {glob for top in hidden.tops if judge.allows(top) for glob in judge.forbidden_globs(top)}
+def _depends_on_place(judge: CallJudge, root: str, folder: str, hidden: HiddenPaths) -> bool:
+    """Whether the rules name some paths of a repository only because its working tree is where it is. A command can't move one that
+    is forbidden."""
+    own = {top for top in hidden.tops if git_folder_of(root, top) == folder}.union(named_tops(folder))
+    globs = {glob for top in own if judge.allows(top) for glob in judge.forbidden_globs(top)}
     return not globs.issubset(judge.forbidden_globs(root))
 
 

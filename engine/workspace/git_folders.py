@@ -146,11 +146,11 @@ def repositories(root: str) -> Repositories:
             repositories.tops.append(place)
         if os.path.basename(place) == GIT_FOLDER or is_git_folder(place):
             repositories.git_folders.append(place)
-            repositories.tops.extend(top for top in _named_tops(place) if within(top, root))
+            repositories.tops.extend(top for top in named_tops(place) if within(top, root))
     return repositories
 
 
-def _named_tops(folder: str) -> Iterator[str]:
+def named_tops(folder: str) -> Iterator[str]:
     """Where the working tree of a git folder is or was, by the folder itself: a submodule's by its name, which usually is its path;
     that of a further working tree by a file."""
     above, modules, name = folder.partition(f"/{GIT_FOLDER}/modules/")

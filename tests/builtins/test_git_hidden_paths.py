@@ -1033,6 +1033,19 @@ async def test_a_finding_by_the_place_of_the_workspace_leaves_no_mark(repository
     assert not (repository / ".git" / MARK_FILE).exists()
 
 
+def test_the_place_of_another_repository_leaves_no_mark(govern: Callable[..., Governed]) -> None:
+    home = govern(governance={"forbidden_paths": ["private/**"], "allow": ["bash"]})
+    for name in ("app", "private"):
+        (home.work / name).mkdir()
+        (home.work / name / "f").write_text("f")
+        plain(home.work / name, "init", "-q")
+        plain(home.work / name, "add", "-A")
+        plain(home.work / name, "commit", "-q", "-m", "first")
+    seen = {"command": "cat app/.git/HEAD; true"}
+    assert "ref:" not in home.value("bash", **seen)["output"]
+    assert not (home.work / "app" / ".git" / MARK_FILE).exists()
+
+
 def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
     work, blob = layouts.work, hash_of(layouts.work / "main", "main:config/prod.yml")
     shutil.copytree(work / "main/.git/objects", work / "pool")
