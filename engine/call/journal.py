@@ -125,7 +125,7 @@ class RunJournal:
         #: The steps at which a resumed run was interrupted. They had begun, or a person had been asked, but they had not ended.
         self._interrupted: set[str] = set()
         #: What the program has read that its manifest doesn't know: a ``private`` file, a file by a ``link``, a file that a rule
-        #: names. Of the last one, this is the place of the rule.
+        #: names. Of the last one, this is the digest of the rule.
         self._has_read: set[str] = set()
         if fresh or journal.id is None:
             return

@@ -18,7 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from albert_tools.engine.model.definition import digest
 
 #: The kinds of sources that a primitive can declare.
 SOURCES = ("file", "web", "mail", "clock", "command", "model", "server", "random")
@@ -98,6 +101,11 @@ class FlowRule(Struct, frozen=True):
     source: From
     to: To
     control: bool = False
+
+    @property
+    def digest(self) -> str:
+        """The same for the same rule at another place: other rules can be added while a run waits."""
+        return digest(to_builtins(replace(self, place="")))
 
 
 #: The rules of `ask_flow` if the owner's file has no such key.

@@ -188,8 +188,8 @@ class FlowJudge:
             arguments: The arguments of the call.
             given: The arguments of the program.
             paths: The absolute paths that the call reads, or those that its batch reads; None if they are not known.
-            has_read: Whether the program has read a file by a ``link``, or a file that `begun_by_link` has found for the rule at
-                this place.
+            has_read: Whether the program has read a file by a ``link``, or a file that `begun_by_link` has found for the rule with
+                this digest.
             definition: The tool that is called, to find the hosts that the rules list for it.
         """
 
@@ -199,7 +199,7 @@ class FlowJudge:
         decisions = []
         for flow in self.flows(manifest, version):
             names_paths = bool(flow.rule.source.paths)
-            if flow.by_link and not (has_read("link") and (not names_paths or has_read(flow.rule.place))):
+            if flow.by_link and not (has_read("link") and (not names_paths or has_read(flow.rule.digest))):
                 continue
             if names_paths and not flow.by_link:
                 if self._named(flow, planned, paths):
@@ -216,11 +216,11 @@ class FlowJudge:
     def begun_by_link(
         self, manifest: Manifest, version: str, planned: Sequence[int], paths: Sequence[str] | None
     ) -> dict[str, str]:
-        """The rules on paths that name a file that a call reads where a flow begins that only a link makes possible. By the places
+        """The rules on paths that name a file that a call reads where a flow begins that only a link makes possible. By the digests
         of the rules, each with the file. Whether the program reads by a link is known only where the flow ends.
         """
         flows = (flow for flow in self.flows(manifest, version) if flow.by_link and flow.rule.source.paths)
-        return {flow.rule.place: named[0] for flow in flows if (named := self._named(flow, planned, paths))}
+        return {flow.rule.digest: named[0] for flow in flows if (named := self._named(flow, planned, paths))}
 
     def _named(self, flow: Flow, planned: Sequence[int], paths: Sequence[str] | None) -> list[str]:
         """The files that the flow's rule names, if the flow starts with this call. An empty name if its files are not known."""

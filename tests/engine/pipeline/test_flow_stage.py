@@ -656,8 +656,12 @@ class TestAProgram:
         service = agent.bench.service
         first = service.invoke("t", {"path": source})
         assert first.error is not None
-        service.within(lambda s: s.approvals.answer(first.error.details["approval"], "once", "owner"))
-        with agent.bench.again() as later:
+        # Meanwhile, the owner adds a rule.
+        added = [{"from": {"paths": ["other"]}, "to": {"effects": ["network"]}}, *denied]
+        with agent.bench.again(governance={**rules, "deny_flow": added}) as later:
+            question = later.resume(first.run_id or "").error
+            assert question is not None
+            later.within(lambda s: s.approvals.answer(question.details["approval"], "once", "owner"))
             second = later.resume(first.run_id or "").error
-        assert (second.rule if second is not None else "") == ("deny_flow.0" if is_denied else "")
+        assert (second.rule if second is not None else "") == ("deny_flow.1" if is_denied else "")
         assert len(DONE) == (not is_denied)
