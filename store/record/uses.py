@@ -31,14 +31,16 @@ def counted(execute: Execute, entry: Entry) -> None:
     """Apply the ``windows`` of an entry: count the call in its buckets."""
     for bucket in entry.data["windows"]:
         for session in entry.data["sessions"] or ("",):
-            # `clock`, not the entry's time: that one stays ahead for a while after the clock was set back.
-            _count(execute, session, bucket, entry.data["clock"])
+            # `clock`, not the entry's time: that one stays ahead for a while after the clock was set back. The entry of a request
+            # that reads is written at its end, after those of requests that began later.
+            _count(execute, session, bucket, entry.data["clock"], in_order=True)
 
 
-def _count(execute: Execute, session: str, bucket: str, at: float) -> None:
+def _count(execute: Execute, session: str, bucket: str, at: float, *, in_order: bool = False) -> None:
+    """Add a use. With `in_order`, its time is at least that of the last use."""
     last = execute(_LAST, (session, bucket)).fetchone()
-    # The entry of a request that reads is written at its end, after those of requests that began later.
-    seq, at = (last[0] + 1, max(last[1], at)) if last is not None else (1, at)
+    seq = last[0] + 1 if last is not None else 1
+    at = max(at, last[1]) if in_order and last is not None else at
     execute(_INSERT, (session, bucket, seq, at))
     if not seq % _PRUNED_EACH:
         (first,) = execute(_FIRST, (session, bucket)).fetchone()

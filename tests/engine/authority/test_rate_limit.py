@@ -140,6 +140,20 @@ def test_a_clock_set_back_is_corrected_for_later_processes(hour: Hour, back: flo
     assert told == [True, True, True, False]
 
 
+def test_failures_in_a_row_count_after_the_clock_was_set_back(hour: Hour) -> None:
+    def fail() -> bool:
+        try:
+            hour.windows.demand_progress("", "a", 3, "t")
+        except Failure:
+            return False
+        hour.logs[-1].append("result", hour.windows.outcome("", "a", failed=True))
+        return True
+
+    assert fail()
+    hour.now -= 7200
+    assert [fail() for _ in range(5)] == [True, True, True, False, False]
+
+
 @primitive(effects=["read"])
 async def look() -> int:
     """Read nothing."""
