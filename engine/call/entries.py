@@ -48,14 +48,15 @@ class Entries:
         """Add an entry."""
         entry = Entry(kind, dict(data))
         self._waiting.append(entry)
-        if self._is_timed and self._timer is None:
+        if self._is_timed:
             self.keep_time()
         return entry
 
     def keep_time(self) -> None:
         """Write what is waiting, and what is pushed from now on, at most `LATEST` later."""
         self._is_timed = True
-        self._timer = asyncio.get_running_loop().call_later(LATEST, self._late)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LATEST, self._late)
 
     async def together(self, about: Hashable, decide: Callable[[], None]) -> None:
         """`decide` pushes entries. They are written with all that was pushed before, in one transaction. `about` is as for

@@ -28,7 +28,6 @@ async def begin(call: Call, run: Run) -> None:
     """
     changes = call.target.changes
     is_charged = bool(call.windows) or call.approval is not None or run.session.id is not None
-    at_once = bool(changes or run.repeat or run.service.observer is not None) or _draws(call, run)
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
     journal = run.journal
 
@@ -39,10 +38,13 @@ async def begin(call: Call, run: Run) -> None:
         ledger.decided(call, run, charge)
 
     try:
-        if at_once:
+        if changes or run.repeat or run.service.observer is not None or _draws(call, run):
             await run.entries.together((run.session.id, call.name), decide)
         else:
             decide()
+            if is_charged:
+                # However long it takes, it is counted soon, and other processes see it.
+                run.entries.keep_time()
     except Exception as error:
         if run.journal is not journal:
             # Nothing was committed, so the run has no journal yet.
@@ -70,8 +72,8 @@ def _draws(call: Call, run: Run) -> bool:
         return True
     if not call.windows:
         return False
-    # The requests of a session at the same time are few. Its actions, and the calls that a program makes in 0.2 s, may be many.
-    may_be_many = bool(call.depth) or run.action is not None
+    # The requests of a session at the same time are few. Those of the owner, actions, and the calls of a program may be many.
+    may_be_many = run.session.id is None or bool(call.depth) or run.action is not None
     return may_be_many or run.service.record.rate_limits.is_nearly_used(call.windows, run.session.lineage())
 
 

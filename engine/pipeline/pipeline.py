@@ -216,12 +216,13 @@ class Pipeline:
             # request for a queue executes nothing, and a call that has a slot may make it.
             waits = action is None and stubs is None and queued is None
             await service.ledger.expect(hash((str(invocation.session), str(invocation.tool))))
-            run.line, came = line_of_request(run), self._clock()
+            loop = asyncio.get_running_loop()
+            run.line, came = line_of_request(run), loop.time()
             async with (
                 self._turns.of(client_of(run) if waits else None),
                 self._slots if waits else nullcontext(),
             ):
-                if self._clock() - came > _FRESH_SECONDS:
+                if loop.time() - came > _FRESH_SECONDS:
                     # While the request waited for its turn, its session may have ended or been prolonged.
                     run.line = line_of_request(run)
                 output = await self.call(call, run)
