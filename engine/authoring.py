@@ -18,7 +18,6 @@ from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import STORED
-from albert_tools.engine.model.turns import acting_for
 from albert_tools.engine.pipeline.lookup import demand_depth
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.harmless import READ_ONLY, is_harmless
@@ -212,8 +211,7 @@ class Authoring(Struct, eq=False):
         if examples:
             report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
             denied = denied_tools(self.context, self.pipeline.lookup.registry.primitives(), session)
-            with acting_for(self.context.client_of(token)):
-                problems = await run_examples(version, examples, self.pipeline, denied)
+            problems = await run_examples(version, examples, self.pipeline, denied)
             if problems:
                 first = problems[0]
                 raise Failure(

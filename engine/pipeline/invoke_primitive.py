@@ -21,8 +21,6 @@ from albert_tools.engine.model.bounds import MAX_READ
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
-from albert_tools.engine.model.turns import acting_for
-from albert_tools.engine.pipeline.session import client_of
 from albert_tools.engine.workspace.workspace import Workspace
 
 #: The codes that are retried if the failure is marked as retryable.
@@ -40,17 +38,16 @@ async def run_primitive(primitive: Primitive, call: Call, run: Run) -> Any:
         Failure: The primitive's own failure; `timeout`, `run_limit`, `budget_exceeded`.
         Exception: A fault of the primitive.
     """
-    with acting_for(client_of(run)):
-        try:
-            return await _once(primitive, call, run)
-        except Failure as failure:
-            if not _can_retry(primitive, call, failure):
-                raise
-        from random import uniform  # A process that retries nothing need not load it.
-
-        await asyncio.sleep(uniform(0, MAX_BACKOFF))
-        call.report.retried += 1
+    try:
         return await _once(primitive, call, run)
+    except Failure as failure:
+        if not _can_retry(primitive, call, failure):
+            raise
+    from random import uniform  # A process that retries nothing need not load it.
+
+    await asyncio.sleep(uniform(0, MAX_BACKOFF))
+    call.report.retried += 1
+    return await _once(primitive, call, run)
 
 
 def _can_retry(primitive: Primitive, call: Call, failure: Failure) -> bool:

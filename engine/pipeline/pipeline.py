@@ -53,7 +53,7 @@ from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult, is_incomplete
 from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.model.telemetry import new_id, new_span, traceparent
-from albert_tools.engine.model.turns import Turns
+from albert_tools.engine.model.turns import Turns, acting_for
 from albert_tools.engine.pipeline import observers
 from albert_tools.engine.pipeline.allowance import allowance
 from albert_tools.engine.pipeline.approval import approval
@@ -218,14 +218,13 @@ class Pipeline:
             await service.ledger.expect(hash((str(invocation.session), str(invocation.tool))))
             loop = asyncio.get_running_loop()
             run.line, came = line_of_request(run), loop.time()
-            async with (
-                self._turns.of(client_of(run) if waits else None),
-                self._slots if waits else nullcontext(),
-            ):
+            client = client_of(run)
+            async with self._turns.of(client if waits else None), self._slots if waits else nullcontext():
                 if loop.time() - came > _FRESH_SECONDS:
                     # While the request waited for its turn, its session may have ended or been prolonged.
                     run.line = line_of_request(run)
-                output = await self.call(call, run)
+                with acting_for(client):
+                    output = await self.call(call, run)
                 if run.shown is UNSET:
                     # The journal of a resumed run had the output.
                     run.shown = output_or_handle(output, run)
