@@ -134,7 +134,8 @@ class Describer(Struct, eq=False):
         Raises:
             Failure: `unknown_tool` with the nearest name, `damaged`; `permission_denied` in a session.
         """
-        self.access.demand_covered(session, name, None if version is None else self._author(name, version))
+        if session is not None:
+            self.access.demand_covered(session, name, None if version is None else self._author(name, version))
         primitive = self.lookup.registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
             return self._judged(

@@ -233,10 +233,9 @@ class Sessions:
         """The active session of a token, and its parents. Raises as `find`."""
         return self._active(self._with_token(token), workspace)
 
-    def client_of(self, token: str | None, workspace: str | None, session: str | None = None) -> str:
-        """The id of the outermost session around that of a token, or around `session`. Raises as `find`."""
-        line = self.line(session) if session is not None else self._with_token(token or "")
-        return self.lineage(self._active(line, workspace))[-1]
+    def client_of(self, token: str, workspace: str | None) -> str:
+        """The id of the outermost session around that of a token. Raises as `find`."""
+        return self.lineage(self.line_of(token, workspace))[-1]
 
     def _with_token(self, token: str) -> Line:
         """As `line`, for the session of a token."""
@@ -422,8 +421,8 @@ class Sessions:
         Raises as `complete`.
         """
         session_id, ledger = self.complete(session), self._ledger
-        if self.line(session_id)[0].ended:
-            return self.line(session_id)[0]  # Its questions are closed.
+        if (known := self.line(session_id)[0]).ended:
+            return known  # Its questions are closed.
         with ledger.transaction():
             n = ledger.append("session_ended", {"session": session_id})
             for row in ledger.approvals.all(("open",)):

@@ -157,16 +157,15 @@ class ServiceContext(Struct, frozen=True):
         """The path of the workspace. Raises as `workspace`."""
         return str(self.workspace.root)
 
-    def client_of(self, token: Any, session: str | None = None) -> str | None:
-        """Whose share of what few can use at once a session uses: that of the outermost session around it. A request has the token
-        of the session; a resumed run has its id.
+    def client_of(self, token: Any) -> str | None:
+        """Whose share of what few can use at once the session of a token uses: that of the outermost session around it.
 
         So sessions that a session opens add nothing to its share. None for the owner, and for a session that is not active.
         """
-        if token is None and session is None:
+        if token is None:
             return None
         try:
-            return self.record.sessions.client_of(token, self.root, session)
+            return self.record.sessions.client_of(token, self.root)
         except Failure:
             return None
 

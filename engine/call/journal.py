@@ -208,12 +208,7 @@ class RunJournal:
         return [known for name, known in self._known.items() if name.startswith(f"{step}/")]
 
     def outcome(self) -> dict[str, Json]:
-        """The number of steps with a change, and the steps with an unknown outcome: ``{applied, unknown: [{step, tool}]}``.
-
-        Of a request that is not recorded, there are none.
-        """
-        if self.id is None:
-            return {"applied": 0, "unknown": []}
+        """The number of steps with a change, and the steps with an unknown outcome: ``{applied, unknown: [{step, tool}]}``."""
         applied = sum(step.ended and _applied(step) for step in self._known.values())
         unknown: list[Json] = [
             {"step": name, "tool": step.tool} for name, step in self._known.items() if step.unknown or not step.ended
