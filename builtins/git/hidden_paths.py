@@ -64,10 +64,10 @@ _DIGITS = 40
 _MAX_FILE = 1024 * 1024
 
 #: The mark of a repository that counts as one with hidden paths, whatever a search finds: this service has brought commits, taken
-#: names away, or found paths that the rules name by the place of a working tree.
+#: names away, or found paths that the rules forbid by the place of a working tree.
 MARK = "albert_fetched"
 _MARK_TEXT = b"""While rules forbid some files, Albert Tools has brought commits into this repository, deleted names of commits,
-or found such files that the rules name by the place of a working tree.
+or found files that the rules forbid by the place of a working tree.
 So commands don't see this folder, and the tool `git` leaves these files out.
 Delete this file if nothing in the history of the repository is forbidden.
 """

@@ -116,7 +116,7 @@ class ZygoteHandle:
             raise
 
     def release(self, worker: WorkerHandle) -> None:
-        """Kill a worker and request the next one, when the caller has its result: that takes longer than some runs."""
+        """Kill a worker and request the next one. This takes longer than some runs, so the caller gets its result before."""
         self._loop.call_later(_RELEASE_SECONDS, self._replace, worker)
 
     def _replace(self, worker: WorkerHandle) -> None:
