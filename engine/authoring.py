@@ -111,7 +111,7 @@ class Authoring(Struct, eq=False):
         arguments = {"source": shown_source(source)}
         defined = await self.actions.perform_reviewed(DEFINE, arguments, session, review, save, request)
         await self._notify_owner(defined)
-        return replace(defined, callers=tuple(c for c in defined.callers if self.access.covers(session, c)))
+        return replace(defined, callers=tuple(filter(self.access.coverage(session), defined.callers)))
 
     async def remove(self, name: str, *, session: str | None = None, request: ActionRequest | None = None) -> None:
         """Remove a saved tool. The store retains its versions, so tools that were checked against them can still run.

@@ -152,7 +152,8 @@ class Describer(Struct, eq=False):
             assert tool_version is not None
             versions, total = self.lookup.store.history(name, MAX_VERSIONS)
             # A name can have versions of others from before it was removed.
-            shown = [each for each in versions if self.access.covers(session, name, each.author)]
+            covers = self.access.coverage(session)
+            shown = [each for each in versions if covers(name, each.author)]
             definers = self.context.record.reviews.definers(name)
             description = Description(
                 tool_version.definition,
@@ -215,4 +216,4 @@ class Describer(Struct, eq=False):
     async def callers(self, name: str, *, session: str | None = None) -> tuple[str, ...]:
         """The composites that call a saved tool, in any version, by name; in a session those that its lease covers."""
         callers = await asyncio.to_thread(self.lookup.store.callers, name)
-        return tuple(caller for caller, _ in callers if self.access.covers(session, caller))
+        return tuple(filter(self.access.coverage(session), (caller for caller, _ in callers)))

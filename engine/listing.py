@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -153,14 +152,14 @@ class Listing(Struct, eq=False):
             Failure: `io_error` if the store can't be read.
         """
         words = [*dict.fromkeys(text.lower().split())][:MAX_WORDS]
+        covers = self.access.coverage(session)
         primitives = []
         for primitive in self.lookup.registry.primitives():
             d = primitive.definition
             spoken = f"{d.name} {d.name.replace('_', ' ')} {d.description}".lower()
-            if words and all(w in spoken for w in words) and self.access.covers(session, d.name):
+            if words and all(w in spoken for w in words) and covers(d.name):
                 primitives.append(self._primitive(primitive))
         primitives.sort(key=lambda tool: any(w not in tool.name for w in words))
-        covers = partial(self.access.covers, session)
         shared = await asyncio.to_thread(self._in_library, text, limit // 4) if covers("_") else []
         places = max(0, limit - min(len(primitives), limit // 4) - len(shared))
 

@@ -369,5 +369,6 @@ class ToolService:
     session_of = _of("_access", SessionAccess.session)
     session_line = _of("_access", SessionAccess.line)
     covers = _of("_access", SessionAccess.covers)
+    coverage = _of("_access", SessionAccess.coverage)
     demand_covered = _of("_access", SessionAccess.demand_covered)
     contents = _of("_access", SessionAccess.contents)

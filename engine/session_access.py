@@ -74,13 +74,24 @@ class SessionAccess(Struct, eq=False):
         Raises:
             Failure: `permission_denied`: the session does not exist, or has ended.
         """
-        try:
-            self.demand_covered(token, tool, author)
-        except Failure as failure:
-            if failure.rule == "lease.tools":
-                return False
-            raise
-        return True
+        return self.coverage(token)(tool, author)
+
+    def coverage(self, token: str | None) -> Callable[..., bool]:
+        """`covers` without its token, for the tools of a list: the session is read once. Raises as `covers`."""
+        if token is None:
+            return lambda tool, author=None: True
+        line = self.line(token)
+
+        def covers(tool: str, author: str | None = None) -> bool:
+            try:
+                self._demand(line, tool, author)
+            except Failure as failure:
+                if failure.rule == "lease.tools":
+                    return False
+                raise
+            return True
+
+        return covers
 
     def demand_covered(self, token: str | None, tool: str, author: str | None = None) -> None:
         """Require that a session's lease covers a tool. Outside of its lease, a session can't find out whether a tool exists.
@@ -91,8 +102,12 @@ class SessionAccess(Struct, eq=False):
             Failure: `permission_denied`: the lease does not cover the name; the session does not exist, or has ended.
         """
         if token is not None:
-            sessions, line = self.context.record.sessions, self.line(token)
-            sessions.demand(line, tool, author=lambda: self.lookup.author(tool) if author is None else author)
+            self._demand(self.line(token), tool, author)
+
+    def _demand(self, line: Line, tool: str, author: str | None) -> None:
+        self.context.record.sessions.demand(
+            line, tool, author=lambda: self.lookup.author(tool) if author is None else author
+        )
 
     def contents(self, token: str | None) -> ContentStore | None:
         """The content store as a session has it, see `SessionContents`; the whole store for the owner, None if there is none.

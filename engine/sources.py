@@ -262,7 +262,7 @@ class _Catalog(Struct, eq=False):
         return definition if definition is not None and self.access.covers(self.session, name) else None
 
     def names(self) -> builtins.list[str]:
-        known = [name for name in self.lookup.registry.names() if self.access.covers(self.session, name)]
+        known = filter(self.access.coverage(self.session), self.lookup.registry.names())
         return builtins.list(dict.fromkeys([*known, *self.together]))
 
     def outdated(self, name: str) -> str | None:

@@ -191,7 +191,8 @@ def guide(
         service.demand_covered(session, name)
     leased = service.session_of(session).lease.tools if session is not None else None
     named = dict.fromkeys([*tools, *sorted(leased or ())])
-    covered = [p for p in service.registry.primitives() if service.covers(session, p.name)]
+    covers = service.coverage(session)
+    covered = [p for p in service.registry.primitives() if covers(p.name)]
     # There can be hundreds of tools of mounted servers, so they are listed like saved tools.
     mounted = {p.name: p for p in covered if p.name in service.registry.mounted}
     primitives = [p for p in covered if p.name not in mounted]

@@ -5,6 +5,7 @@ Every other saved tool is found by `search_tools` and run by `run_tool`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -93,7 +94,13 @@ def offered(service: ToolService, session: str | None) -> list[Offer]:
             continue
         if service.reviews.of(loaded).state == "active" and not _denied(service, loaded.definition):
             offers.append(Offer(loaded.definition, version))
-    return [offer for offer in offers if offer.name == "run_tool" or service.covers(session, offer.name)]
+    covers = service.coverage(session)
+    return [offer for offer in offers if is_offered(offer.name, covers)]
+
+
+def is_offered(name: str, covers: Callable[[str], bool]) -> bool:
+    """Whether a session is offered a tool, by what its lease covers (`ToolService.coverage`)."""
+    return name == "run_tool" or covers(name)
 
 
 def _denied(service: ToolService, definition: ToolDefinition, gated: bool = False) -> bool:

@@ -72,7 +72,7 @@ def example(
 
 def stubs(service: ToolService, session: str | None = None) -> str:
     """The stub file for the tools that a session's programs can call, see `ToolService.stubs`."""
-    names = [name for name in service.registry.names() if service.covers(session, name)]
+    names = filter(service.coverage(session), service.registry.names())
     # A damaged tool has no definition.
     return stub_file(definition for name in names if (definition := service.registry.get(name)) is not None)
 

@@ -57,7 +57,7 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
             raise
         named = _named_tools(options) or []
         every = [t.name for t in await service.list(hidden=True)] + sorted(RESERVED) if named else []
-        known = [name for name in every if service.covers(within or None, name)]
+        known = [*filter(service.coverage(within or None), every)]
     if console.json:
         console.document({"ok": True, "token": token, "session": opened.as_dict()})
         return 0
@@ -132,7 +132,7 @@ def _preset_tools(service: ToolService, preset: str, within: str | None) -> list
     tools = tools_of(preset, filter(None, map(registry.get, registry.names())))
     if tools is None or not within:
         return tools
-    return [name for name in tools if service.covers(within, name)]
+    return [*filter(service.coverage(within), tools)]
 
 
 def _may(session: Session) -> str:

@@ -57,8 +57,9 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
 
         session = session_of_environment(service)
         mode = mode_named(options.mode) if options.mode else None
-        listed = [t for t in await service.list(hidden=True, mode=mode) if service.covers(token(), t.name)]
-        primitives = [p for p in service.registry.primitives() if service.covers(token(), p.name)]
+        covers = service.coverage(token())
+        listed = [t for t in await service.list(hidden=True, mode=mode) if covers(t.name)]
+        primitives = [p for p in service.registry.primitives() if covers(p.name)]
         rules = service.governance
         wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
         return listed, primitives, service.registry.problems, session, wrong

@@ -37,8 +37,9 @@ def proposals(service: ToolService, session: str | None, places: Places, at: typ
 
 def _tools(service: ToolService, session: str | None, beginning: str) -> Iterator[ToolDefinition]:
     """The tools that programs of the session may call, and whose names begin so."""
+    covers = service.coverage(session)
     for name in service.registry.names():
-        if name.startswith(beginning) and service.covers(session, name):
+        if name.startswith(beginning) and covers(name):
             # A damaged tool has no definition.
             definition = service.registry.get(name)
             if definition is not None:

@@ -59,7 +59,7 @@ class Calls:
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         token = self._token()
-        offer = await self._offers.find(token, params.name)
+        offer = await self._offers.find(params.name)
         returned = read_state(params.request_state)
         if returned is not None and self._elicit:
             answer = (params.input_responses or {}).get(QUESTION)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mcp import types
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 PAGE = 1000
 #: A whole number in a request.
 NUMBER = "[0-9]{1,9}"
-#: Sessions whose list is remembered, and the seconds for which it is. A change of what is active has an effect at once; a change of
-#: the rules, the mode or the lease is judged with each call anyway.
-MAX_REMEMBERED, REMEMBERED_SECONDS = 64, 1.0
+#: The seconds for which the list is remembered. A change of what is active has an effect at once; a change of the rules or the mode
+#: is judged with each call anyway.
+REMEMBERED_SECONDS = 1.0
 
 
 class _Listed(Struct, frozen=True):
+    """What the owner is offered. A session is offered what its lease covers of it."""
+
     changed: str
     at: float
     offers: dict[str, Offer]
@@ -52,7 +54,7 @@ class Offers:
     def __init__(self, service: ToolService, own: bool = False) -> None:
         self._service = service
         self._own = own
-        self._listed: OrderedDict[str, _Listed] = OrderedDict()
+        self._listed: _Listed | None = None
         self._listing = asyncio.Lock()
 
     async def page(self, token: str, cursor: str | None) -> types.ListToolsResult:
@@ -61,48 +63,60 @@ class Offers:
         Raises:
             MCPError: The cursor is invalid, or the session has ended.
         """
-        tools, following = page_of(cursor, (await self._list(token)).tools)
+        listed = (await self._list()).tools
+        covers = self._covers(token)
+        tools, following = page_of(cursor, [tool for tool in listed if covers(tool.name)])
         return types.ListToolsResult(tools=tools, next_cursor=following)
 
-    async def find(self, token: str, name: str) -> Offer | None:
-        """The offer with this name; None if there is no such offer.
+    async def find(self, name: str) -> Offer | None:
+        """The offer with this name; None if there is none. Whether the lease of a session covers it, the call finds out.
 
         Raises:
-            MCPError: The session has ended.
+            MCPError: The tools can't be listed.
             Failure: `io_error`, `damaged`.
         """
-        known = self._listed.get(token)
+        known = self._listed
         if known is None or name not in known.offers or known.changed != self._service.offers_changed():
-            known = await self._list(token)
+            known = await self._list()
         return known.offers.get(name)
 
     async def names(self, token: str) -> list[str]:
         """The names of all tools that the session is offered. Raises MCPError if the session has ended."""
-        return [*(await self._list(token)).offers]
+        known = (await self._list()).offers
+        return [*filter(self._covers(token), known)]
 
     async def saved(self, token: str) -> list[str]:
         """The names of the active saved tools. Raises MCPError if the session has ended."""
-        return [name for name, offer in (await self._list(token)).offers.items() if offer.version]
+        known = (await self._list()).offers
+        covers = self._covers(token)
+        return [name for name, offer in known.items() if offer.version and covers(name)]
 
-    async def _list(self, token: str) -> _Listed:
-        # Many clients ask for the same list when they connect. It is made once.
+    def _covers(self, token: str) -> Callable[[str], bool]:
+        from albert_tools.engine.agent.offers import is_offered
+
+        try:
+            covers = self._service.coverage(token)
+        except Failure as failure:
+            raise _refused(failure) from failure
+        return lambda name: is_offered(name, covers)
+
+    async def _list(self) -> _Listed:
+        # Many clients ask for the list when they connect. It is made once.
         async with self._listing:
             try:
-                changed = self._service.offers_changed()
-                known = self._listed.get(token)
-                now = time.monotonic()
+                changed, known, now = self._service.offers_changed(), self._listed, time.monotonic()
                 if known is not None and known.changed == changed and now - known.at < REMEMBERED_SECONDS:
                     return known
-                offers = await self._service.offered(session=token)
+                offers = await self._service.offered()
             except Failure as failure:
-                raise MCPError(types.INVALID_REQUEST, failure_text(failure)) from failure
+                raise _refused(failure) from failure
             listed = [_tool(offer) for offer in offers if not self._own or offer.name in AGENT_TOOLS]
-            known = _Listed(changed, now, {offer.name: offer for offer in offers}, listed)
-            self._listed[token] = known
-            self._listed.move_to_end(token)
-            while len(self._listed) > MAX_REMEMBERED:
-                self._listed.popitem(last=False)
+            self._listed = known = _Listed(changed, now, {offer.name: offer for offer in offers}, listed)
             return known
+
+
+def _refused(failure: Failure) -> MCPError:
+    return MCPError(types.INVALID_REQUEST, failure_text(failure))
 
 
 def page_of(cursor: str | None, items: list[Any]) -> tuple[list[Any], str | None]:
