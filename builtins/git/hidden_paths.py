@@ -23,6 +23,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
@@ -289,17 +290,7 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
     if old is not None and old.state == state:
         return old
 
-    async def lines(operation: str, *words: str) -> list[str] | None:
-        environment = {**ENVIRONMENT, "GIT_DIR": folder, "GIT_WORK_TREE": folder}
-        how = {"only": programs() or ["/usr/bin/git"], "separate_errors": True, "recorded": False}
-        try:
-            ran = await run(context, command(operation, words), timeout=_SEARCH_SECONDS, environment=environment, **how)
-        except Failure as failure:
-            if failure.code != "timeout":
-                raise
-            return None
-        text = ran.output.whole.decode("utf-8", "surrogateescape")
-        return [line for line in text.split("\0") if line] if ran.code == 0 and ran.output.complete else None
+    lines = partial(_lines, context, run, folder)
 
     async def ids(*words: str) -> list[str] | None:
         texts = await lines("REV-PARSE", *words)
@@ -333,7 +324,8 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         found, clean = first != [], tuple(tips) if first == [] else ()
         if first:
             _ever_found.add(store)
-    if store in _ever_found and _depends_on_place(context.workspace.judge, str(context.workspace.root), folder, hidden):
+    is_marked = os.path.lexists(f"{folders[-1]}/{MARK}")
+    if store in _ever_found and not is_marked and await _depends_on_place(context, run, folder, hidden):
         # Code of the project can move the working tree, or delete its `.git`, before the next process searches. A repository that
         # can't be changed must remain readable.
         with suppress(Failure):
@@ -344,12 +336,43 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
     return search
 
 
-def _depends_on_place(judge: CallJudge, root: str, folder: str, hidden: HiddenPaths) -> bool:
-    """Whether the rules name some paths of a repository only because its working tree is where it is. A command can't move one that
-    is forbidden."""
-    own = {top for top in hidden.tops if git_folder_of(root, top) == folder}.union(named_tops(folder))
-    globs = {glob for top in own if judge.allows(top) for glob in judge.forbidden_globs(top)}
-    return not globs.issubset(judge.forbidden_globs(root))
+async def _depends_on_place(context: CallContext, run: Run, folder: str, hidden: HiddenPaths) -> bool:
+    """Whether the rules name some paths of a repository only because its working tree is where it is, or that of a repository with
+    the same commits. A command can't move one that is forbidden."""
+    judge, root = context.workspace.judge, str(context.workspace.root)
+    everywhere = {*judge.forbidden_globs(root)}
+    for top in dict.fromkeys((*named_tops(folder), *hidden.tops)):
+        if judge.allows(top) and not everywhere.issuperset(judge.forbidden_globs(top)):
+            other = git_folder_of(root, top)
+            if other in (None, folder) or await _have_commits_in_common(context, run, folder, other):
+                return True
+    return False
+
+
+async def _have_commits_in_common(context: CallContext, run: Run, *folders: str) -> bool:
+    """Whether one of two repositories has a first commit of the other one, as clones do. If that can't be found out, they have."""
+    for one, other in (folders, folders[::-1]):
+        words = ("LOG", "-z", "--format=%H")
+        first = await _lines(context, run, one, *words, "--max-parents=0", "--all", "--reflog")
+        if first is None or len(first) > _MAX_TIPS:
+            return True
+        if first and await _lines(context, run, other, *words, "--no-walk", "--ignore-missing", *first) != []:
+            return True
+    return False
+
+
+async def _lines(context: CallContext, run: Run, folder: str, operation: str, *words: str) -> list[str] | None:
+    """What git prints about a git folder, without its NULs; None if it fails, or takes too long."""
+    environment = {**ENVIRONMENT, "GIT_DIR": folder, "GIT_WORK_TREE": folder}
+    how = {"only": programs() or ["/usr/bin/git"], "separate_errors": True, "recorded": False}
+    try:
+        ran = await run(context, command(operation, words), timeout=_SEARCH_SECONDS, environment=environment, **how)
+    except Failure as failure:
+        if failure.code != "timeout":
+            raise
+        return None
+    text = ran.output.whole.decode("utf-8", "surrogateescape")
+    return [line for line in text.split("\0") if line] if ran.code == 0 and ran.output.complete else None
 
 
 def _naming(folder: str) -> list[str]:

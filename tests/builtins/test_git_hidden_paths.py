@@ -1037,7 +1037,7 @@ def test_the_place_of_another_repository_leaves_no_mark(govern: Callable[..., Go
     home = govern(governance={"forbidden_paths": ["private/**"], "allow": ["bash"]})
     for name in ("app", "private"):
         (home.work / name).mkdir()
-        (home.work / name / "f").write_text("f")
+        (home.work / name / "f").write_text(name)
         plain(home.work / name, "init", "-q")
         plain(home.work / name, "add", "-A")
         plain(home.work / name, "commit", "-q", "-m", "first")
