@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from albert_tools.engine.model.failure import Failure
 
 _UNDERSCORES = re.compile("__+")
-#: The most names that one name is compared with.
-MAX_CANDIDATES = 300
+#: The most names that one name is compared with, and the most characters of each. Comparing takes their product.
+MAX_CANDIDATES, MAX_COMPARED = 300, 100
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
@@ -23,7 +23,9 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     if same is not None:
         return same
     # A source can contain thousands of names, and comparing two names is slow.
-    candidates = [c for c in candidates if abs(len(c) - len(name)) <= 3]
+    candidates = [c for c in candidates if abs(len(c) - len(name)) <= 3 and len(c) <= MAX_COMPARED]
+    if not candidates:
+        return None
     if len(candidates) > MAX_CANDIDATES:
         # Most misspellings keep the beginning or the end.
         candidates.sort(key=lambda c: (c[:3] != name[:3]) + (c[-3:] != name[-3:]))

@@ -23,12 +23,13 @@ REDACTED = "[redacted]"
 #: The most bytes of the arguments of a refused call that are recorded. A program can be refused often, and must not fill the disk.
 MAX_REFUSED = 4 * 1024
 
+# A hostile text must not make a search slow: no two attempts may read the same run of letters.
 _NAMES = re.compile(
     r"(?i)(pass(word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization|cookie|session[_-]?id)"
 )
 _FORMS = re.compile(
     r"(?i)-----BEGIN [A-Z ]*PRIVATE KEY|\b(sk|pk|rk)[-_](live|test|proj)?[-_]?[A-Za-z0-9]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}"
-    r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
+    r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|(?<![\w-])ey[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\."
     r"|://[^/\s:@]*:[^/\s@]+@|\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"
 )
 #: A complete private key. Without an end marker, the key extends to the end of the text.
@@ -36,7 +37,7 @@ _KEYS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z ]{0,4
 #: A secret after its name: in a command, in a URL's query, in a header, or in JSON.
 _ASSIGNED = re.compile(
     r"(?i)((?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization|cookie"
-    r"|session[_-]?id)[A-Za-z0-9_]*(?:[\"']?\s*[=:]\s*|\s+(?=[\"'])|(?<=--password)\s+|(?<=--token)\s+)[\"']?)(?![\s\"'$])[^\s&\"']{4,}"
+    r"|session[_-]?id)[A-Za-z0-9_]{0,64}+(?:[\"']?\s*[=:]\s*|\s+(?=[\"'])|(?<=--password)\s+|(?<=--token)\s+)[\"']?)(?![\s\"'$])[^\s&\"']{4,}"
 )
 
 
@@ -44,6 +45,9 @@ _ASSIGNED = re.compile(
 _COUNTS = re.compile(r"(?i)_tokens\Z")
 #: The most characters of one value. After that, only the length of further containers is recorded.
 MAX_ALL = 64 * 1024
+#: The most characters of one text, and of the texts of one value, that are searched for secrets. Of further texts only the size is
+#: recorded.
+MAX_SEARCHED, MAX_SEARCHED_IN_ALL = 10_000, 256 * 1024
 
 
 def redacted(value: Any) -> Any:
@@ -58,7 +62,7 @@ def redacted(value: Any) -> Any:
 def redacted_text(text: str, most: int = 500) -> str:
     """A message for the record. Secrets are replaced, and the text is cut after `most` characters."""
     # This text is longer than the result, so that a secret at the cut is still recognized.
-    text = _KEYS.sub(REDACTED, text[: most + 10_000])
+    text = _KEYS.sub(REDACTED, text[: most + MAX_SEARCHED])
     text = _ASSIGNED.sub(rf"\1{REDACTED}", _FORMS.sub(REDACTED, text))
     return _unicode(text[:most])
 
@@ -107,10 +111,11 @@ def _of_key(key: str) -> tuple[str | None, bool]:
 
 
 class _Redaction:
-    """Creates one copy. `left` is the remaining part of `MAX_ALL`."""
+    """Creates one copy. `left` is the remaining part of `MAX_ALL`, `searchable` that of `MAX_SEARCHED_IN_ALL`."""
 
     def __init__(self) -> None:
         self.left = MAX_ALL
+        self.searchable = MAX_SEARCHED_IN_ALL
 
     def of(self, value: Any, level: int) -> Any:
         if isinstance(value, str):
@@ -128,12 +133,12 @@ class _Redaction:
                 if type(key) is str and len(key) <= MAX_REMEMBERED:
                     shown, is_secret = _of_key(key)
                 else:
-                    shown, is_secret = None, _NAMES.search(str(key)) is not None
+                    shown, is_secret = None, _NAMES.search(str(key)[:MAX_SEARCHED]) is not None
                 if shown is not None:
                     self.left -= len(shown) + 8
                 else:
                     text = self._text(str(key))
-                    shown = text if isinstance(text, str) else f"{text['$text']} {text['sha256']}"
+                    shown = text if isinstance(text, str) else " ".join(map(str, text.values()))
                 if is_secret and item not in (None, "", True, False) and not _is_count(str(key), item):
                     kept[shown] = REDACTED
                 else:
@@ -152,8 +157,12 @@ class _Redaction:
         # A word, such as a hash, is no secret. Of the forms, one alone has nothing but letters and digits.
         is_word = value.isalnum() and len(value) <= MAX_TEXT and "akia" not in value.lower()
         if not is_word:
-            named = _ASSIGNED.search(value[:10_000])
-            if _FORMS.search(value[:10_000]) or (named and len(value) <= MAX_TEXT):
+            searched = value[:MAX_SEARCHED]
+            self.searchable -= len(searched)
+            if self.searchable < 0:
+                return {"$text": REDACTED, "size_bytes": len(value.encode("utf-8", "surrogatepass"))}
+            named = _ASSIGNED.search(searched)
+            if _FORMS.search(searched) or (named and len(value) <= MAX_TEXT):
                 return REDACTED
             if len(value) > MAX_TEXT:
                 data = value.encode("utf-8", "surrogatepass")

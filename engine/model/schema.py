@@ -17,6 +17,7 @@ import typing
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from albert_tools.engine.model.definition import TYPE_NAMES, Schema, literal, spell
+from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.string_formats import FORMATS
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ Violation = dict[str, str]
 MAX_WALK_DEPTH = 150
 #: The most violations that are reported. An object can have a million unknown names.
 MAX_VIOLATIONS = 100
+#: The most characters of the place of a violation. Names in an object can have any length.
+MAX_FIELD = 300
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -174,6 +177,7 @@ _OTHER_ALTERNATIVE = ("type", "enum", "const")
 
 def _report(violations: list[Violation], field: str, rule: str, message: str) -> None:
     if len(violations) < MAX_VIOLATIONS:
+        field = brief(field, MAX_FIELD)
         violations.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
 
 

@@ -68,6 +68,23 @@ def test_large_values_are_cut() -> None:
     assert len(json.dumps(redacted({"a": deep, "k" * 100_000: [10**9] * 100}))) < 2 * MAX_ALL
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "piece", ["token", "secret", "authorization", "-ey", "://a:", "token ", "-----BEGIN ", "bearer ", "token='", "a b "]
+)
+def test_no_text_takes_long_to_search(piece: str) -> None:
+    text = (piece * 10_000)[:10_000]
+    assert len(json.dumps(redacted([[text] * 50] * 10))) < 2 * MAX_ALL
+    redacted_text(text)
+
+
+def test_of_more_texts_than_are_searched_only_the_sizes_are_recorded() -> None:
+    told = redacted(["a b " * 2_500] * 40)
+    assert told[0]["sha256"]
+    assert told[0]["$text"].startswith("a b")
+    assert told[-1] == {"$text": REDACTED, "size_bytes": 10_000}
+
+
 @pytest.mark.parametrize("end", ["\n-----END RSA PRIVATE KEY-----\nbehind it", ""])
 def test_a_private_key_is_removed_with_its_begin_and_end_lines(end: str) -> None:
     told = redacted_text(f"it holds -----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nq83vASNFZ4mr{end}")

@@ -104,6 +104,7 @@ OBJECT = {
         ([1, 2], {"prefixItems": [{"type": "integer"}], "items": False}, []),
         ({"n": "x"}, OBJECT, ["name: is required", 'n: expected int, got str "x"']),
         ({"name": "a", "nam": 1}, OBJECT, ["nam: unknown name; did you mean 'name'?"]),
+        ({"name": "a", "n" * 3_000_000: 1}, OBJECT, ["n" * 299 + "…: unknown name"]),
         ({"name": ""}, OBJECT, ["name: must not be empty"]),
         ({"anything": 1}, {"type": "object"}, []),
         ({"a": 1}, {"additionalProperties": {"type": "string"}}, ["a: expected str, got int 1"]),
