@@ -52,7 +52,8 @@ def is_fixed(planned: Value, actual: Any, given: Mapping[str, Any], takes_number
             not _is_chosen(items) and all(is_fixed(items, item, given, takes_numbers) for item in actual)
         )
     if isinstance(actual, dict) and (planned.fields is not None or planned.rest is not None):
-        rest = None if planned.rest is None or _is_chosen(planned.rest) else planned.rest
+        # An output can be a name, too.
+        rest = None if planned.rest is None or is_chosen or _is_chosen(planned.rest) else planned.rest
         described = [((planned.fields or {}).get(name, rest), item) for name, item in actual.items()]
         is_spelled = sum(value is not None and _is_chosen(value) for value, _ in described) > 1
         return not is_spelled and all(

@@ -80,6 +80,9 @@ def text(*parts: str | Hole) -> Value:
         (Value(fields={"to": text(TO)}), {"to": "ada@example.org"}, True),
         (Value(fields={"to": text(TO)}), {"to": "ada@example.org", "cc": "eve"}, False),
         (Value(rest=text("x")), {"a": "x", "b": "x"}, True),
+        # An output has chosen the names.
+        (Value(rest=text("x"), data=("call:0",)), {"a": "x"}, False),
+        (Value(fields={"a": text("x")}, data=("call:0",)), {"a": "x"}, True),
         (Value(items=text(WEB)), [], True),
         # An output chooses each item.
         (Value(items=CHOSEN), ["a", "b"], False),
