@@ -15,7 +15,7 @@ from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.command_rules import words_of
-from albert_tools.engine.policy.flow_rules import READS, seen_in
+from albert_tools.engine.policy.flow_rules import READS, TELLS, seen_in
 from albert_tools.engine.policy.host_rules import host_of
 
 if TYPE_CHECKING:
@@ -82,13 +82,14 @@ def planned(call: Call, run: Run) -> list[int]:
 
 
 def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesInForce, run: Run) -> list[str]:
-    """The absolute paths of the files whose content a call of a program gets: as it names them, and those to which links lead.
+    """The absolute paths of the files about whose content a call of a program tells something: as it names them, and those to which
+    links lead.
 
     Whether there are links is noted, because a file then has two names.
     """
     workspace, files = rules.authority.reaching(run.workspace), list[str]()
     for path, use in primitive.paths_in(arguments):
-        if use in READS:
+        if use in TELLS:
             names = {workspace.absolute(path)}
             # A file that can't be found can't be read either.
             with suppress(Failure):

@@ -95,4 +95,6 @@ def _files_read(primitive: Primitive, call: Call, run: Run) -> list[str] | None:
         if tool is not None:
             items = call.arguments[names["items"]]
             return [path for item in items for path in files_read(tool, item, call.rules, run)]
+    # Nor is it known whether they are links.
+    run.journal.note_read("link", call.name)
     return None

@@ -45,6 +45,9 @@ ARGUMENTS["destination"] = ARGUMENTS["path"] | ARGUMENTS["url"] | ARGUMENTS["com
 
 #: The uses of paths by which a call gets the content of a file. Who moves a private file, can read it under its new name.
 READS = frozenset({"read", "delete", "folder"})
+#: Those by which the result of a call, or its error, can tell something about the content: an edit tells whether a text is in the
+#: file, and appending returns the hash of the whole file.
+TELLS = READS | {"write"}
 
 
 def _fits(named: tuple[str, ...], present: tuple[str, ...]) -> bool:
@@ -61,11 +64,11 @@ class From(Struct, frozen=True):
     #: What the session must have seen, all of it.
     session: tuple[str, ...] = ()
 
-    def fits(self, tool: str, effects: tuple[str, ...], source: str) -> bool:
-        """Whether the output of a tool matches, whatever the paths."""
+    def fits(self, tools: tuple[str, ...], effects: tuple[str, ...], source: str) -> bool:
+        """Whether the output of a tool matches, whatever the paths. `tools` are the tool, and the saved tools around the call."""
         return (
             not self.session
-            and _fits(self.tools, (tool,))
+            and _fits(self.tools, tools)
             and _fits(self.effects, effects)
             and _fits(self.source, (source,))
         )
@@ -78,9 +81,9 @@ class To(Struct, frozen=True):
     tools: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
 
-    def fits(self, tool: str, effects: tuple[str, ...]) -> bool:
-        """Whether calls of a tool with these effects match."""
-        return _fits(self.tools, (tool,)) and _fits(self.effects, effects)
+    def fits(self, tools: tuple[str, ...], effects: tuple[str, ...]) -> bool:
+        """Whether calls of a tool with these effects match. `tools` as for `From.fits`."""
+        return _fits(self.tools, tools) and _fits(self.effects, effects)
 
     def names(self, use: str) -> bool:
         """Whether an argument with this declared use matches."""

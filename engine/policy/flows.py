@@ -21,7 +21,7 @@ from albert_tools.engine.model.overlaps import delays, feeds
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed, takes_outputs
-from albert_tools.engine.policy.flow_rules import ARGUMENTS, READS, SEEN, FlowRule, seen_in
+from albert_tools.engine.policy.flow_rules import ARGUMENTS, SEEN, TELLS, FlowRule, seen_in
 from albert_tools.engine.policy.host_rules import host_of, lists_host
 from albert_tools.engine.policy.layers import Layer, written_at
 from albert_tools.engine.policy.path_patterns import PathPatterns
@@ -198,14 +198,17 @@ class FlowJudge:
 
         decisions = []
         for flow in self.flows(manifest, version):
-            names_paths = bool(flow.rule.source.paths)
-            if flow.by_link and not (has_read("link") and (not names_paths or has_read(flow.rule.digest))):
+            if flow.by_link and not has_read("link"):
                 continue
-            if names_paths and not flow.by_link:
-                if self._named(flow, planned, paths):
-                    # Those of the program can choose where the output goes.
-                    both = {"call": arguments, "program": given}
-                    decisions.append(self._decision("the program", manifest, flow, both))
+            names_paths = bool(flow.rule.source.paths)
+            # A flow by a link is judged where it ends, but a batch that has begun can read what is written now.
+            is_begin = names_paths and (not flow.by_link or bool(flow.starters))
+            if is_begin and self._named(flow, planned, paths):
+                # Those of the program can choose where the output goes.
+                both = {"call": arguments, "program": given}
+                decisions.append(self._decision("the program", manifest, flow, both))
+            elif names_paths and not (flow.by_link and has_read(flow.rule.digest)):
+                continue
             elif not flow.starters.isdisjoint(planned):
                 # In the run of a batch, nobody knows where its items come from.
                 decisions.append(self._decision("the program", manifest, flow, arguments))
@@ -250,7 +253,9 @@ class FlowJudge:
         data, control = (_Graph(manifest, is_control, by_links) for is_control in (False, True))
         for rule in self.of_manifests:
             starts = {i: sure for i, c in enumerate(manifest.calls) if (sure := self._starts(rule, c)) is not None}
-            ends = [(i, c) for i, c in enumerate(manifest.calls) if starts and rule.to.fits(c.tool, c.effects)]
+            ends = [
+                (i, c) for i, c in enumerate(manifest.calls) if starts and rule.to.fits((c.tool, *c.via), c.effects)
+            ]
             for group in [[start] for start in starts] if rule.source.paths else [list(starts)]:
                 by_data = data.reached(group)
                 by_control = control.reached(group) if rule.control else {}
@@ -274,11 +279,11 @@ class FlowJudge:
 
     def _starts(self, rule: FlowRule, call: PlannedCall) -> bool | None:
         """Whether the output of a call certainly matches a rule; None if it can't match."""
-        if not rule.source.fits(call.tool, call.effects, call.source):
+        if not rule.source.fits((call.tool, *call.via), call.effects, call.source):
             return None
         if not rule.source.paths:
             return True
-        read = [value for name, value in call.arguments.items() if call.uses.get(name) in READS]
+        read = [value for name, value in call.arguments.items() if call.uses.get(name) in TELLS]
         alternatives = [a for value in read for v in values_in(value) for a in v.alternatives]
         constants = {"".join(map(str, a)) for a in alternatives if isinstance(a, tuple) and _is_constant(a)}
         patterns = self._patterns[rule.place]
@@ -346,7 +351,7 @@ class FlowJudge:
         decisions, uses = [], definition.declared.uses
         for rule in self.of_sessions:
             # Most calls match no rule, so the record isn't asked.
-            if not rule.to.fits(definition.name, definition.effects):
+            if not rule.to.fits((definition.name,), definition.effects):
                 continue
             names = [n for n, v in arguments.items() if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""))]
             if names and (seen := see()).keys() >= set(rule.source.session):
@@ -378,7 +383,7 @@ class FlowJudge:
                 behind = {kind for v in values for origin in graph.direct(v) for kind in kinds[origin]}
                 steered = not is_approved or _GIVEN in behind
                 is_seen = {*seen, *behind} >= set(rule.source.session)
-                if values and steered and is_seen and rule.to.fits(call.tool, call.effects):
+                if values and steered and is_seen and rule.to.fits((name, call.tool, *call.via), call.effects):
                     what = f"{name} can pass it on by {call.tool} (line {call.line})"
                     decisions.append(_by_session(rule, seen, what, ""))
                     break

@@ -384,6 +384,37 @@ class TestAProgram:
         assert agent.call("u", path=".env").output == 5
         assert len(DONE) == 1
 
+    @pytest.mark.parametrize(
+        "shown",
+        [
+            'tools.write_file(path=path, content="", append=True)["sha256"]',
+            'tools.edit_file(path=path, old_text="KEY", new_text="KEY")["sha256"]',
+        ],
+    )
+    def test_a_rule_on_a_path_denies_what_a_change_tells_about_the_file(self, make_bench: Any, shown: str) -> None:
+        denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+        agent.bench.define(f"tools.post(text={shown})", parameters="path: str")
+        assert agent.call("t", path=".env").error.rule == "deny_flow.0"
+
+    @pytest.mark.parametrize(
+        ("start", "end", "is_denied"),
+        [("inbox", "send", True), ("page", "note", True), ("inbox", "note", True), ("note", "send", False)],
+    )
+    def test_a_saved_tool_in_a_rule_stands_for_its_calls(
+        self, make_bench: Any, start: str, end: str, is_denied: bool
+    ) -> None:
+        denied = [{"from": {"tools": [start]}, "to": {"tools": [end]}}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied, "ask_flow": []}))
+        agent.bench.define('return tools.page(url="https://example.org/")', "inbox")
+        agent.bench.define('tools.send(to="ada", text=text)', "note", parameters="text: str")
+        if is_denied:
+            with pytest.raises(Failure) as caught:
+                agent.bench.define("tools.note(text=tools.inbox())")
+            assert caught.value.rule == "deny_flow.0"
+        else:
+            agent.bench.define("tools.note(text=tools.inbox())")
+
     def test_the_next_pages_of_a_host_do_not_ask(self, make_bench: Any) -> None:
         @primitive(effects=["network"], urls={"url": ""}, source="web")
         def entries(url: str) -> dict[str, str]:
@@ -502,6 +533,26 @@ class TestAProgram:
             agent.bench.define(f"{start}\n    {copy.replace('NOTE', 'note.txt')}")
         assert caught.value.rule == "deny_flow.0"
         agent.bench.define(f"{start}\n    {copy.replace('NOTE', 'other.txt')}")
+
+    def test_a_batch_can_read_by_a_link(self, make_bench: Any) -> None:
+        denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+        agent.bench.define("tools.post(text=tools.read_file(path=path))", "each", parameters="path: str")
+        start = 'tools.start_batch(tool="each", items=[{"path": "linked"}])'
+        copy = 'tools.copy_file(source=path, target="a", overwrite=True)'
+        for calls in (f"{start}\n    {copy}", f"{copy}\n    {start}"):
+            agent.bench.define(calls, parameters="path: str")
+            assert agent.call("t", path=".env").error.rule == "deny_flow.0"
+        assert agent.call("t", path="notes.md").ok
+
+    def test_what_a_batch_has_read_by_a_link_asks_later(self, agent: Agent) -> None:
+        agent.bench.define('tools.copy_file(source=path, target="b", overwrite=True)', "each", parameters="path: str")
+        (agent.bench.work / "b").write_text("bob")
+        start = 'tools.start_batch(tool="each", items=[{"path": "linked"}])'
+        write = 'tools.write_file(path="a", content=tools.page(url="https://example.org/"))'
+        send = 'tools.send(to=tools.read_file(path="b"), text="hello")'
+        agent.bench.define(f"{start}\n    {write}\n    {send}")
+        assert agent.call("t").error.message.startswith("to of send is 'bob', which can come from the output of page")
 
     def test_a_batch_among_too_many_calls_can_be_of_any_tool(self, agent: Agent) -> None:
         agent.bench.define('tools.send(to=to, text="hello")', "greet", parameters="to: str")
