@@ -135,7 +135,7 @@ class Describer(Struct, eq=False):
             Failure: `unknown_tool` with the nearest name, `damaged`; `permission_denied` in a session.
         """
         if session is not None:
-            self.access.demand_covered(session, name, None if version is None else self._author(name, version))
+            self.access.demand_covered(session, name, version)
         primitive = self.lookup.registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
             return self._judged(
@@ -170,12 +170,6 @@ class Describer(Struct, eq=False):
             return self._judged(description)
 
         return await asyncio.to_thread(load)
-
-    def _author(self, name: str, version: str) -> str:
-        """The session that has defined a version; empty if there is no such version."""
-        with suppress(Failure):
-            return self.lookup.look_up(name, version).author
-        return ""
 
     def standing(self, definition: ToolDefinition, gated: bool = False, mode: Mode | None = None) -> dict[str, Json]:
         """The decision of the rules on every call of a tool. The arguments of a call can make it stricter.

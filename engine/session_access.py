@@ -69,7 +69,7 @@ class SessionAccess(Struct, eq=False):
         Args:
             token: The session's token; None for the owner.
             tool: The tool's name.
-            author: The session that has defined the version in question; by default that of the newest version.
+            author: The session that has defined the version in question; by default that of the version that the name means.
 
         Raises:
             Failure: `permission_denied`: the session does not exist, or has ended.
@@ -84,7 +84,7 @@ class SessionAccess(Struct, eq=False):
 
         def covers(tool: str, author: str | None = None) -> bool:
             try:
-                self._demand(line, tool, author)
+                self._demand(line, tool, lambda: self.lookup.author(tool) if author is None else author)
             except Failure as failure:
                 if failure.rule == "lease.tools":
                     return False
@@ -93,21 +93,20 @@ class SessionAccess(Struct, eq=False):
 
         return covers
 
-    def demand_covered(self, token: str | None, tool: str, author: str | None = None) -> None:
-        """Require that a session's lease covers a tool. Outside of its lease, a session can't find out whether a tool exists.
+    def demand_covered(self, token: str | None, tool: str, version: str | None = None) -> None:
+        """Require that a session's lease covers a tool. Outside of its lease, a session can't find out whether a tool or a version
+        exists.
 
-        The arguments are those of `covers`.
+        The arguments are those of `Lookup.look_up`, and the session's token.
 
         Raises:
             Failure: `permission_denied`: the lease does not cover the name; the session does not exist, or has ended.
         """
         if token is not None:
-            self._demand(self.line(token), tool, author)
+            self._demand(self.line(token), tool, lambda: self.lookup.author(tool, version))
 
-    def _demand(self, line: Line, tool: str, author: str | None) -> None:
-        self.context.record.sessions.demand(
-            line, tool, author=lambda: self.lookup.author(tool) if author is None else author
-        )
+    def _demand(self, line: Line, tool: str, author: Callable[[], str]) -> None:
+        self.context.record.sessions.demand(line, tool, author=author)
 
     def contents(self, token: str | None) -> ContentStore | None:
         """The content store as a session has it, see `SessionContents`; the whole store for the owner, None if there is none.

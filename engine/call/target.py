@@ -91,12 +91,14 @@ class Lookup:
         """The application's primitives that could not be loaded. The requested tool may be one of them."""
         return "".join(f"; {problem}" for problem in self.registry.problems)
 
-    def author(self, name: str) -> str:
-        """The session that has defined the newest version of a saved tool; empty for other tools and other values."""
-        if not isinstance(name, str) or self.registry.primitive(name) is not None:
+    def author(self, name: str, version: str | None = None) -> str:
+        """The session that has defined the version that `look_up` finds, or the last one of a removed tool; empty for others."""
+        if not isinstance(name, str) or not self.store.has(name):
             return ""
-        versions, _ = self.store.history(name, 1)
-        return versions[0].author if versions else ""
+        try:
+            return self.look_up(name, version).author
+        except Failure as failure:
+            return self.author(name, failure.details["last"]) if failure.details.get("removed") else ""
 
     def before(self, name: str) -> str:
         """The saved version before the newest one; empty if there is none."""

@@ -22,7 +22,7 @@ async def lookup(call: Call, run: Run) -> Call:
     if not call.depth and run.invocation.session is not None:
         find_session(run)
         if run.action is None and run.unsaved is None:
-            run.session.demand(str(call.tool), author=lambda: run.lookup.author(call.tool))
+            run.session.demand(str(call.tool), author=lambda: run.lookup.author(call.tool, call.version))
     if not call.pinned:
         caller = call.callers[-1]
         raise Failure(

@@ -277,5 +277,5 @@ def _removed(name: str, entry: Entry) -> Failure:
         f"the tool {name!r} was removed",
         hint=f"its versions are kept: name the last one, {entry.head[:SHOWN]}, or save the tool again",
         tool=name,
-        details={"removed": True, "last": entry.head, "versions": entry.count},
+        details={"removed": True, "last": entry.head},
     )

@@ -260,10 +260,47 @@ def test_of_a_free_name_a_session_sees_only_its_own_versions(make_bench: Any) ->
     seen = service.describe("pay", session=token)
     assert ([each.version for each in seen.versions], seen.total) == ([mine], 1)
     assert service.describe("pay", mine, session=token).source == seen.source
+    outside = refused(lambda: service.describe("other", session=token)).as_dict()
+    expected = {
+        name: value.replace("other", "pay") if isinstance(value, str) else value for name, value in outside.items()
+    }
     for version in (before, before[:8], "0"):
-        assert refused(lambda version=version: service.describe("pay", version, session=token)).rule == "lease.tools"
+        described = refused(lambda version=version: service.describe("pay", version, session=token))
+        called = service.invoke("pay", version=version, session=token).error
+        assert described.as_dict() == called.as_dict() == expected
     assert service.describe("pay").total == 2
     assert service.describe("pay", session=opened(bench, tools=["pay"])[1]).total == 2
+
+
+def test_a_session_may_use_its_own_version_of_a_tool_that_the_owner_has_replaced(make_bench: Any) -> None:
+    bench = make_bench()
+    service = bench.service
+    _, token = opened(bench, tools=["define_tool"])
+    mine = service.define(one("return 1", "pay"), session=token).version
+    service.define(one("return 4711", "pay"))
+    assert service.invoke("pay", version=mine, session=token).value() == 1
+    assert service.invoke("run_tool", {"name": "pay", "version": mine[:8]}, session=token).value() == 1
+    assert service.invoke("pay", session=token).error.rule == "lease.tools"
+    service.remove("pay")
+    assert service.invoke("pay", session=token).error.rule == "lease.tools"
+    # Of a tool that is removed, a session may know that, if the last version is its own.
+    service.define(one("return 1", "pay"), session=token)
+    service.remove("pay")
+    error = service.invoke("pay", session=token).error
+    assert (error.code, error.details) == ("unknown_tool", {"removed": True, "last": mine})
+
+
+def test_a_session_does_not_see_the_version_that_a_name_means_after_its_own_was_revoked(make_bench: Any) -> None:
+    bench = make_bench()
+    service = bench.service
+    service.define(one("return 4711", "pay"))
+    service.within(lambda s: s.reviews.approve(s.store.load("pay"), "ann"))
+    _, token = opened(bench, tools=["define_tool"])
+    answer(bench, refused(lambda: service.define(one("return 1", "pay"), session=token)))
+    mine = service.define(one("return 1", "pay"), session=token).version
+    service.within(lambda s: s.reviews.revoke("pay", mine, "ann"))
+    assert service.describe("pay").source == one("return 4711", "pay")
+    assert refused(lambda: service.describe("pay", session=token)).rule == "lease.tools"
 
 
 def test_rules_for_a_tool_do_not_apply_to_a_source_that_chooses_its_name(make_bench: Any) -> None:
