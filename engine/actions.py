@@ -105,10 +105,16 @@ class Actions(Struct, eq=False):
         action."""
         return await self.pipeline.invoke(invocation, self.context, stages=action_stages(None), action=tool)
 
-    async def refuse(self, tool: Primitive, invocation: ToolInvocation) -> ToolResult:
-        """Refuse a call of such a tool, whose arguments or marks are wrong, and record the refusal."""
+    async def refuse(self, tool: Primitive, invocation: ToolInvocation, why: Failure | None = None) -> ToolResult:
+        """Refuse a call of such a tool, whose arguments or marks are wrong, or with the reason `why`, and record the refusal."""
+
+        async def refusal(call: Call, run: Run) -> Call:
+            if why is not None:
+                raise why
+            return await validate(call, run)
+
         refused = Primitive(tool.definition, _nothing, is_async=True)
-        return await self.pipeline.invoke(invocation, self.context, stages=(validate,), action=refused)
+        return await self.pipeline.invoke(invocation, self.context, stages=(refusal,), action=refused)
 
     async def perform(
         self,

@@ -214,9 +214,10 @@ class Request:
             arguments: Its arguments by name, for example {"path": "notes.md"}.
             version: A version of a saved tool, by the beginning of its hash; the newest if it is left out.
         """
-        if name in AGENT_TOOLS:
-            raise Failure("invalid_arguments", f"{name} is one of your own tools; call it itself", tool="run_tool")
         asked = self._invocation
+        if name in AGENT_TOOLS:
+            why = Failure("invalid_arguments", f"{name} is one of your own tools; call it itself", tool="run_tool")
+            return await self._service.actions.refuse(agent_tools()["run_tool"], asked, why)
         return await self._service.invoke(
             name,
             arguments,

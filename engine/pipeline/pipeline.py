@@ -251,8 +251,14 @@ class Pipeline:
                 # After a fault, nothing is written any more.
                 run.entries.drop()
         if repeated is not None:
-            shown = _shown(repeated.effects, run)
-            return replace(repeated, repeated=True, request_id=invocation.request_id, effects=shown)
+            return replace(
+                repeated,
+                repeated=True,
+                request_id=invocation.request_id,
+                effects=_shown(repeated.effects, run),
+                trace_id=span.trace_id,
+                span_id=span.span_id,
+            )
         return self._result(call, run, output, error, timestamp)
 
     async def replay(self, invocation: ToolInvocation, service: ServiceContext, resumed: Resumed) -> ToolResult:

@@ -125,8 +125,12 @@ def test_a_program_cannot_call_them(bench: Any, name: str) -> None:
 
 
 def test_run_tool_runs_none_of_the_agents_own_tools(bench: Any) -> None:
-    error = bench.service.invoke("run_tool", {"name": "define_tool", "arguments": {"source": SHOUT}}).error
-    assert error.code == "invalid_arguments"
+    arguments = {"name": "define_tool", "arguments": {"source": SHOUT}}
+    result = bench.service.invoke("run_tool", arguments, session=token_of(bench))
+    assert (result.error.code, "call it itself" in result.error.message) == ("invalid_arguments", True)
+    (entry,) = bench.service.records(["denied"])
+    assert (entry.data["tool"], entry.data["trace"].split("-")[1]) == ("run_tool", result.trace_id)
+    assert bench.service.invoke("run_tool", arguments, session="alb_no").error.rule == "session.unknown"
 
 
 def test_every_call_is_recorded_with_its_session(bench: Any) -> None:

@@ -81,6 +81,8 @@ def test_the_entry_of_a_repeat(make: Any) -> None:
     (session,) = bench.service.within(lambda s: s.sessions.all())
     assert (entry["ok"], entry["code"], entry["session"]) == (False, "not_found", session.id)
     assert entry["request_id"] == "r1"
+    # It has its own place in a trace, not that of the first request.
+    assert entry["trace"].split("-")[1:3] == [result.trace_id, result.span_id]
     assert session.used["calls"] == 1
 
 
