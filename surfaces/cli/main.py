@@ -36,8 +36,9 @@ def main(argv: list[str] | None = None) -> int:
         if getattr(sys, name) is None:
             # The parent process closed the stream.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    # Mistakes in the options are reported in JSON if the options ask for JSON.
-    console = Console(json_output=not {"--json", "--strict"}.isdisjoint(words), no_color="--no-color" in words)
+    # Mistakes in the options are reported in the form that the options ask for.
+    strict = "--strict" in words
+    console = Console(json_output=strict or "--json" in words, strict=strict, no_color="--no-color" in words)
     try:
         code = _main(words, console)
         console.flush()
@@ -56,6 +57,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _main(words: list[str], console: Console) -> int:
+    options = argparse.Namespace()
     try:
         # Completion needs the options of every command. A single command needs only its own.
         completing = "_ARGCOMPLETE" in os.environ
@@ -75,31 +77,46 @@ def _main(words: list[str], console: Console) -> int:
             return _overview(parser, console)
         return _command(options.command)(options, console)
     except Failure as failure:
-        _print_error(console, with_hint(failure.as_dict()))
+        _print_error(console, with_hint(failure.as_dict()), options)
         return exit_of(failure)
     except Usage as usage:
-        _print_error(console, {"code": "usage", "message": str(usage), "hint": usage.hint})
+        _print_error(console, {"code": "usage", "message": str(usage), "hint": usage.hint}, options)
         return MISUSED
     except (BrokenPipeError, Unwritable):
         raise
     except KeyboardInterrupt:
         if console.json:
-            _print_error(console, {"code": "cancelled", "message": "interrupted", "hint": None})
+            _print_error(console, {"code": "cancelled", "message": "interrupted", "hint": None}, options)
         raise
     except Exception as fault:
         if os.environ.get("ALBERT_DEBUG"):
             raise
         message = f"a defect in Albert Tools: {type(fault).__name__}: {fault}"
         hint = "report it, with the traceback that ALBERT_DEBUG=1 prints"
-        _print_error(console, {"code": "internal_error", "message": message, "hint": hint})
+        _print_error(console, {"code": "internal_error", "message": message, "hint": hint}, options)
         return FAILED
 
 
-def _print_error(console: Console, error: dict[str, Any]) -> None:
-    if console.json:
+def _print_error(console: Console, error: dict[str, Any], options: argparse.Namespace) -> None:
+    if console.strict:
+        console.document(_strict(error, options))
+    elif console.json:
         console.document({"ok": False, "error": error})
     else:
         console.failure(error)
+
+
+def _strict(error: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """The strict form of an error without a call. The tool is the one that the options name, if they could be read."""
+    from datetime import UTC, datetime
+
+    from albert_tools.engine.call.journal_reader import read_failure
+    from albert_tools.engine.model.result import ToolResult
+
+    failure = read_failure({**error, "code": "invalid_arguments"} if error["code"] == "usage" else error)
+    tool = str(error.get("tool") or getattr(options, "name", "albert"))
+    timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return ToolResult(tool, error=failure, timestamp_utc=timestamp).strict()
 
 
 def _overview(parser: argparse.ArgumentParser, console: Console) -> int:

@@ -207,7 +207,7 @@ def print_result(result: ToolResult, options: argparse.Namespace, console: Conso
     """Print effects, and the result or the error. Returns the exit code. The first effects, `before` of them, happened earlier."""
     error = result.error
     if console.json:
-        console.document(result.strict() if getattr(options, "strict", False) else result.as_dict())
+        console.document(result.strict() if console.strict else result.as_dict())
     else:
         for effect in result.effects[before:]:
             line = effect_line(effect.kind, effect.facts)

@@ -61,10 +61,13 @@ class Unwritable(Exception):
 
 
 class Console:
-    """Writes to stdout and stderr. If `json` is set, stdout gets exactly one document."""
+    """Writes to stdout and stderr. If `json` is set, stdout gets exactly one document; if `strict` is set, in the strict form."""
 
-    def __init__(self, *, json_output: bool = False, no_color: bool = False, quiet: bool = False) -> None:
+    def __init__(
+        self, *, json_output: bool = False, strict: bool = False, no_color: bool = False, quiet: bool = False
+    ) -> None:
         self.json = json_output
+        self.strict = strict
         self.quiet = quiet
         for stream in (sys.stdout, sys.stderr):
             # The encoding may lack characters, and a path may contain invalid text.

@@ -209,9 +209,14 @@ def test_the_strict_result(albert: Albert) -> None:
     assert albert("approvals", "answer", approval, "once", "--yes").code == 0
     code, resumed = strict("runs", "resume", waits["run_id"])
     assert (code, resumed["ok"], resumed["trace_id"]) == (0, True, waits["trace_id"])
-    # A mistake in the command line is JSON, too.
-    mistaken = albert("run", "read_file", "--strict")
-    assert (mistaken.code, mistaken.document()["error"]["code"]) == (2, "usage")
+    # A command that makes no call prints the same keys.
+    for words, tool, expected in (
+        (("run", "read_file"), "read_file", (2, "ValidationFailed")),
+        (("run", "read_file", "--pth"), "albert", (2, "ValidationFailed")),
+        (("runs", "resume", "abc"), "albert", (1, "NotFound")),
+    ):
+        code, mistaken = strict(*words)
+        assert (code, mistaken["error"]["type"], mistaken["action"]) == (*expected, tool), words
 
 
 def test_ways_to_give_an_argument(ready: Albert) -> None:
