@@ -7,14 +7,15 @@ correct. The provider counts the tokens; otherwise they are estimated.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from albert_tools.builtins.models.inference_result import MAX_PROMPT, Inference
-from albert_tools.builtins.models.providers import wrong_settings
+from albert_tools.builtins.models.providers import provider_of, wrong_settings
 from albert_tools.engine.model.definition import excludes, one_of
 from albert_tools.engine.model.parameter_types import Hash, MaxTokens, ModelName, PromptHash, Provider
 from albert_tools.engine.model.primitive import primitive
-from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.model.schema import Bound
 
 #: Only the hash of a text with this annotation is recorded.
@@ -23,6 +24,13 @@ _BY_HASH = {"x-recorded": "hash"}
 PromptText = Annotated[str, Bound(minLength=1, maxLength=MAX_PROMPT)]
 SystemText = Annotated[str, Bound(maxLength=MAX_PROMPT)]
 Temperature = Annotated[float, Bound(minimum=0, maximum=2)]
+
+
+def _deny(arguments: Mapping[str, Any], settings: Mapping[str, Any], network: NetworkRules) -> None:
+    provider = provider_of(settings, arguments["provider"], arguments["model"])
+    network.demand(provider.base_url, "POST", by_owner=True)
+    if provider.api_key is not None:
+        network.demand_secret(provider.api_key.secret, provider.base_url)
 
 
 @primitive(
@@ -44,6 +52,7 @@ Temperature = Annotated[float, Bound(minimum=0, maximum=2)]
     source="model",
     invariants=[one_of("prompt", "prompt_hash"), excludes("system", "system_hash")],
     schemas={"prompt": _BY_HASH, "system": _BY_HASH},
+    deny=_deny,
     settings=wrong_settings,
 )
 async def inference(

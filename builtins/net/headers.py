@@ -50,6 +50,17 @@ def check_headers(headers: Headers) -> None:
             )
 
 
+def demand_secrets(headers: Headers, url: str, rules: NetworkRules) -> None:
+    """Require that the rules allow to send the secrets among the headers to a URL.
+
+    Raises:
+        Failure: `permission_denied`.
+    """
+    for value in headers.values():
+        if not isinstance(value, str):
+            rules.demand_secret(value.get("secret", ""), url)
+
+
 def written(
     headers: Headers, url: Url, method: str, body: bytes | None, rules: NetworkRules, secrets: Secrets
 ) -> list[tuple[bytes, bytes]]:
@@ -58,6 +69,7 @@ def written(
     Raises:
         Failure: `permission_denied`, `not_found`, `invalid_arguments`.
     """
+    demand_secrets(headers, url.text, rules)
     sent = [("host", url.place), ("accept-encoding", "identity")]
     names = {name.lower() for name in headers}
     sent += [(n, v) for n, v in (("user-agent", "albert-tools"), ("accept", "*/*")) if n not in names]
@@ -65,7 +77,6 @@ def written(
         if isinstance(value, str):
             sent.append((name, value))
         else:
-            rules.demand_secret(value["secret"], url.text)
             sent.append((name, secrets.take(value["secret"], value.get("prefix", ""))))
     if body is not None or method in ("POST", "PUT", "PATCH"):
         sent.append(("content-length", str(len(body or b""))))

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from albert_tools.builtins.net.bounds import MAX_FOLLOWED
-from albert_tools.builtins.net.headers import check_headers
+from albert_tools.builtins.net.headers import check_headers, demand_secrets
 from albert_tools.builtins.net.secrets import SecretReference
 from albert_tools.builtins.net.urls import MAX_URL, read_url
 from albert_tools.builtins.text_encoding import decode, encode
 from albert_tools.engine.model.primitive import primitive
-from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.protocols import CallContext, NetworkRules
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -35,6 +35,10 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     check_headers(arguments["headers"] or {})
 
 
+def _deny(arguments: Mapping[str, Any], settings: Mapping[str, Any], network: NetworkRules) -> None:
+    demand_secrets(arguments["headers"] or {}, arguments["url"], network)
+
+
 @primitive(
     effects=["network"],
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "follow": {"minimum": 0, "maximum": MAX_FOLLOWED}},
@@ -43,6 +47,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     outputs={".status": "little", ".truncated": "little", ".retry_after_ms": "little"},
     source="web",
     refuse=_refuse,
+    deny=_deny,
     settings={"ca_file": {"type": "string", "minLength": 1}},
 )
 async def http_request(

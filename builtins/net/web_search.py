@@ -30,12 +30,12 @@ from urllib.parse import urlencode, urlsplit
 from msgspec import Struct, ValidationError, convert, field
 from msgspec.structs import asdict
 
-from albert_tools.builtins.net.headers import check_headers
+from albert_tools.builtins.net.headers import check_headers, demand_secrets
 from albert_tools.builtins.net.urls import read_url
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean, unknown_settings
 from albert_tools.engine.model.primitive import primitive
-from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.protocols import CallContext, NetworkRules
 
 #: Results of one search; characters of a query, a title and a snippet.
 MAX_RESULTS, MAX_QUERY, MAX_TITLE, MAX_SNIPPET = 50, 1000, 300, 1000
@@ -96,6 +96,12 @@ def _unknown(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     return unknown
 
 
+def _deny(arguments: Mapping[str, Any], settings: Mapping[str, Any], network: NetworkRules) -> None:
+    provider = configured(settings)
+    network.demand(provider.url, "GET", by_owner=True)
+    demand_secrets(provider.headers, provider.url, network)
+
+
 @primitive(
     effects=["network"],
     idempotent=True,
@@ -107,6 +113,7 @@ def _unknown(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     uses={"query": "payload"},
     outputs={"": "at most count items"},
     source="web",
+    deny=_deny,
     settings=wrong_settings,
 )
 async def web_search(context: CallContext, query: str, count: int = 10) -> list[SearchResult]:

@@ -25,7 +25,6 @@ from albert_tools.engine.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from albert_tools.engine.policy.outgoing import Outgoing
-    from albert_tools.engine.policy.settings import Governance
 
 #: A person's possible answers: yes once, yes for the session, yes always for a version of a composite, or no.
 Choice = Literal["once", "session", "always", "no"]
@@ -84,6 +83,13 @@ class Authority:
         decisions = [self.policy.permits(definition, gated, mode)]
         if primitive is not None and (primitive.paths or primitive.urls or primitive.judged):
             decisions += self.policy.touches(definition, _resources(primitive, arguments, self.reaching(workspace)))
+        if primitive is not None and primitive.deny is not None:
+            settings = self.policy.settings.get(primitive.name, {})
+            try:
+                primitive.deny(arguments, settings, self.outgoing(definition, primitive, arguments))
+            except Failure as failure:
+                if failure.code == "permission_denied":
+                    decisions.append(Decision.of(failure))
         return decisions
 
     def guarded(
@@ -111,13 +117,11 @@ class Authority:
         )
         return self.reaching(workspace).judged_by(judge)
 
-    def outgoing(
-        self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance
-    ) -> Outgoing:
+    def outgoing(self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any]) -> Outgoing:
         """The network rules for one call of a tool."""
         from albert_tools.engine.policy.outgoing import Outgoing
 
-        return Outgoing(self.policy, definition, _urls(primitive, arguments), rules.secrets)
+        return Outgoing(self.policy, definition, _urls(primitive, arguments))
 
     def reaching(self, workspace: Workspace) -> Workspace:
         """The workspace together with the extra roots of the owner's rules."""
@@ -141,9 +145,7 @@ class ExampleAuthority(Authority):
         """The workspace without rules, because all of it belongs to the example."""
         return workspace.judged_by(CallJudge(NO_RULES, definition.name, bytes_left=most))
 
-    def outgoing(
-        self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance
-    ) -> Outgoing:
+    def outgoing(self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any]) -> Outgoing:
         """An example may not use the network. The stage `scratch` denies calls of such tools."""
         raise RuntimeError("an example may not use the network")
 

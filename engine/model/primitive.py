@@ -37,7 +37,7 @@ from albert_tools.engine.model.definition import (
 from albert_tools.engine.model.interrupted import OUTCOMES, InterruptedCall, Settled, Settling
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.output_facts import DATA_USES, declared_data, wrong_declarations
-from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.model.schema import schema_of, violations
 from albert_tools.engine.model.schema_validity import fault_in, parameters_of
 
@@ -57,6 +57,10 @@ JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
 
 #: Raises the `Failure` for arguments that match their schemas but can never work.
 Refuse = Callable[[Mapping[str, Any]], object]
+
+#: Gets the arguments of a call, the owner's settings of the primitive, and the network rules. Raises the `Failure`
+#: `permission_denied` for a call that they don't permit.
+Deny = Callable[[Mapping[str, Any], Mapping[str, Any], NetworkRules], object]
 
 #: Gets the context of a call and its arguments, and returns what the call will change, as a clause for the question to a person.
 #: It must not change anything.
@@ -84,6 +88,7 @@ class Primitive(Struct, frozen=True):
     judged: Mapping[str, str] = field(default_factory=dict)
     settle: Settling | None = None
     refuse: Refuse | None = None
+    deny: Deny | None = None
     once: tuple[str, ...] = ()
     settings: Settings | None = None
     preview: Preview | None = None
@@ -177,6 +182,7 @@ class PrimitiveOptions(TypedDict, total=False):
     sandbox: bool
     invariants: Sequence[Invariant]
     refuse: Refuse | None
+    deny: Deny | None
     settle: Settling | None
     settings: Settings | None
     preview: Preview | None
@@ -232,6 +238,9 @@ def primitive(
         invariants: Conditions between parameters: ``[excludes("create_only", "append")]``.
         refuse: Gets all arguments, including defaults. Raises the `Failure` for arguments that match their schemas but can never
             work. It runs before a person is asked. It must not change anything or read anything else.
+        deny: Gets all arguments, the owner's settings of the primitive, and the network rules. Raises `permission_denied` for a
+            call that they don't permit; other failures are left to the call. It runs with the rules, so before a person is asked,
+            and in ``albert policy test``. It must not change anything or read anything else.
         settle: Called when a run continues after a crash. Gets an `InterruptedCall` and returns the outcome as a `Settled`.
         settings: The settings that the owner can write under ``primitives: {NAME: …}``; see `Settings`. Default: any setting.
         preview: An async function, called before a person is asked. Returns what the call will change, for the question; "" if
@@ -360,6 +369,7 @@ def _made(
         judged=dict(options.get("judged") or {}),
         settle=options.get("settle"),
         refuse=options.get("refuse"),
+        deny=options.get("deny"),
         once=tuple(options.get("once", ())),
         settings=options.get("settings"),
         preview=options.get("preview"),
@@ -491,6 +501,7 @@ def _callback_problems(made: Primitive) -> Iterator[str]:
     for option, callback, wanted, arguments in (
         ("preview", made.preview, "async", ("the context", "the arguments")),
         ("refuse", made.refuse, "sync", ("the arguments",)),
+        ("deny", made.deny, "sync", ("the arguments", "the settings", "the network rules")),
         ("settle", made.settle, "", ("the call",)),
         ("settings", checks, "sync", ("the settings",)),
     ):

@@ -163,10 +163,9 @@ async def _with_context(
 ) -> Any:
     """Call a primitive that takes a context, and charge its effects."""
     definition = primitive.definition
-    governance, authority = call.rules
-    outgoing = None
+    authority, outgoing = call.rules.authority, None
     if "network" in definition.effects:
-        outgoing = authority.outgoing(definition, primitive, call.arguments, governance)
+        outgoing = authority.outgoing(definition, primitive, call.arguments)
     # Only a session remembers what it has seen, and once is enough.
     guarded = authority.guarded(
         definition,

@@ -62,6 +62,12 @@ class Decision(NamedTuple):
         why: dict[str, Json] = {"rationale_code": self.rationale}
         return Failure("permission_denied", self.message, hint=self.hint, rule=self.rule, tool=tool, details=why)
 
+    @classmethod
+    def of(cls, failure: Failure) -> Decision:
+        """The decision for a denial."""
+        rationale = failure.details.get("rationale_code", "denied")
+        return cls("deny", failure.rule or failure.code, rationale, failure.message, failure.hint)
+
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
         return {

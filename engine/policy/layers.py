@@ -41,6 +41,9 @@ class Layer(Struct, frozen=True):
     #: The rules about flows, and the patterns of files with private data.
     flows: tuple[FlowRule, ...] = ()
     private_paths: tuple[str, ...] = ()
+    #: The hosts of each secret, and the settings of primitives. Empty for a project's file.
+    secrets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    primitives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def place(self) -> str:

@@ -1,14 +1,13 @@
 """Applies the network rules while a call runs: to redirects, addresses, and hosts that receive secrets.
 
-Before the call, the pipeline has checked the URLs in its arguments, and maybe a person has approved them. This module applies the
-same rules to the URLs that follow, such as redirects. A person can't be asked during a call. So if a rule would ask, the call is
-denied, and the denial contains the URL, so that the agent can call it directly. A redirect is followed only if no rule objects,
-or if the person has approved its method and host.
+Before the call, the pipeline has checked the URLs and the secrets in its arguments, and maybe a person has approved them. This
+module applies the same rules to the URLs that follow, such as redirects. A person can't be asked during a call. So if a rule
+would ask, the call is denied, and the denial contains the URL, so that the agent can call it directly. A redirect is followed only
+if no rule objects, or if the person has approved its method and host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from albert_tools.engine.model.definition import ToolDefinition
@@ -23,19 +22,17 @@ from albert_tools.engine.policy.rules import Policy
 class Outgoing:
     """The network rules for one call of one tool. `urls` are the URLs in its arguments, each with its method."""
 
-    __slots__ = ("_definition", "_policy", "_secrets", "_urls", "asked", "named")
+    __slots__ = ("_definition", "_policy", "_urls", "asked", "named")
 
     def __init__(
         self,
         policy: Policy,
         definition: ToolDefinition,
         urls: list[Resource],
-        secrets: Mapping[str, tuple[str, ...]],
     ) -> None:
         self._policy = policy
         self._definition = definition
         self._urls = urls
-        self._secrets = secrets
         #: Non-public addresses that the owner's rules permit.
         self.named: tuple[Network, ...] = policy.named_addresses(definition)
         #: The first URL that the rules have permitted.
@@ -84,7 +81,7 @@ class Outgoing:
         Raises:
             Failure: `permission_denied`.
         """
-        hosts, rule = self._secrets.get(name), f"secrets.{name}"
+        hosts, rule = self._policy.secrets.get(name), f"secrets.{name}"
         if hosts is None:
             hint = f"the owner can add `secrets: {{{name[:80]}: [HOST]}}` to governance.yaml"
             raise self._no_secret("secrets", f"the owner's rules have no secret {name[:80]!r}", hint)

@@ -54,6 +54,9 @@ class Policy:
         self.layers = layers
         self.paths = PathJudge(layers, workspace, home)
         self.flows = FlowJudge(layers, workspace, home)
+        own = next((layer for layer in layers if layer.owner), Layer())
+        #: The hosts of each secret, and the owner's settings of primitives.
+        self.secrets, self.settings = own.secrets, own.primitives
         self._permits: dict[tuple[str, str, bool, Mode], Decision] = {}
         self._numbers: dict[tuple[str, str], Numbers] = {}
         self._addresses: dict[str, tuple[Network, ...]] = {}

@@ -160,6 +160,7 @@ class Governance(Struct, frozen=True, dict=True):
             return Layer(g.tools, g.categories, g.allow, g.deny, owner, g.says_allow, g.everywhere, flows, private)
 
         own = layer(self, True, SHIPPED_FLOWS, SHIPPED_PRIVATE_PATHS)
+        own = replace(own, secrets=self.secrets, primitives=self.primitives)
         return (own,) if self.project is None else (own, layer(self.project, False, (), ()))
 
 

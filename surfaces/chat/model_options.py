@@ -75,11 +75,10 @@ def _provider(options: argparse.Namespace, service: ToolService) -> Provider | N
 
 def _demand_secret(service: ToolService, secret: str, address: str) -> None:
     """Require that the rules allow to send a secret to an address."""
-    ruling = service.ruling()
     primitive = service.registry.primitive("inference")
     if primitive is None:
         raise Failure("not_found", "this service has no primitive inference, so its providers can't be used")
-    outgoing = ruling.authority.outgoing(primitive.definition, primitive, {}, ruling.governance)
+    outgoing = service.ruling().authority.outgoing(primitive.definition, primitive, {})
     outgoing.demand_secret(secret, address)
 
 

@@ -1,7 +1,7 @@
 """What the rules decide about a call that is not made, for ``albert policy explain``, ``try`` and ``test``.
 
-Rate limits and budgets are not part of it, and neither are the addresses of hosts and the files to which links lead: they are
-judged when the call is made.
+Rate limits and budgets are not part of it, and neither are the addresses of hosts, the sizes of files and the files to which links
+lead: they are judged when the call is made.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from albert_tools.engine.describing import Description
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.policy.decision import Decision
+from albert_tools.surfaces.cli.session_tools import token
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority
@@ -76,7 +77,17 @@ async def decisions_on(
     Raises:
         Failure: the workspace can't be used; `invalid_arguments`.
     """
-    wrong = await asyncio.to_thread(argument_violations, definition, arguments)
+    await asyncio.to_thread(_demand_valid, definition, arguments)
+    for name in _used(definition, arguments, "tool"):
+        called = (await service.describe(name, session=token())).definition
+        for items in _used(definition, arguments, "items"):
+            for item in items:
+                await asyncio.to_thread(_demand_valid, called, item)
+    return await asyncio.to_thread(judged, service, authority, definition, arguments, mode, session)
+
+
+def _demand_valid(definition: ToolDefinition, arguments: Any) -> None:
+    wrong = argument_violations(definition, arguments)
     if wrong:
         raise Failure(
             "invalid_arguments",
@@ -84,7 +95,11 @@ async def decisions_on(
             hint=f"call the tool as {definition.signature()}",
             details={"violations": wrong},
         )
-    return await asyncio.to_thread(judged, service, authority, definition, arguments, mode, session)
+
+
+def _used(definition: ToolDefinition, arguments: Mapping[str, Any], use: str) -> list[Any]:
+    """The arguments with a use: the ``tool`` of a batch that a call starts, and its ``items``."""
+    return [arguments[name] for name, of in definition.declared.uses.items() if of == use and name in arguments]
 
 
 def judged(
@@ -128,9 +143,10 @@ def _of_session(
     from albert_tools.engine.authority.sessions import Lease
 
     decisions, flows = [], authority.policy.flows
-    if not Lease(session.tools).covers(definition.name, ()):
-        message = f"{definition.name} is not among the tools of the session's lease"
-        decisions.append(Decision("deny", "lease.tools", "denied", message))
+    for name in (definition.name, *_used(definition, arguments, "tool")):
+        if not Lease(session.tools).covers(name, ()):
+            message = f"{name} is not among the tools of the session's lease"
+            decisions.append(Decision("deny", "lease.tools", "denied", message))
     seen = {kind: f"{kind} data" for kind in session.seen}
     if definition.name in RESERVED:
         return decisions  # An action passes no stage of flows.

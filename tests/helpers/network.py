@@ -54,7 +54,7 @@ def calling(
     """The context of a call whose URLs were authorized."""
     governance = read_governance(rules)
     authority = Authority(Policy(governance.layers(), "/workspace", "/home/user"), Modes(None))
-    outgoing = authority.outgoing(tool.definition, tool, arguments, governance)
+    outgoing = authority.outgoing(tool.definition, tool, arguments)
     return Calling(outgoing, client, remaining=remaining, settings=governance.primitives.get(tool.name, {}))
 
 

@@ -321,6 +321,57 @@ def test_expected_decisions(ruled: Any) -> None:
     assert "current_time() in NORMAL is deny, expected allow" in ruled("policy", "test", "expected.yaml").out
 
 
+def test_secrets_providers_and_batches_are_judged(ruled: Any) -> None:
+    rules = ruled.home / "config" / "governance.yaml"
+    rules.write_text("""\
+free_hosts: ["*"]
+secrets: {KEY: [api.example.org], SEARCH: [search.example.org]}
+primitives:
+  web_search: {url: "https://other.example.org/", headers: {x-key: {secret: SEARCH}}}
+  inference:
+    providers:
+      local: {base_url: "http://127.0.0.1:11434/v1", models: [small]}
+      far: {base_url: "https://far.example.org/v1", api_key: {secret: KEY}}
+tools: {inference: {allowed_providers: [local, far, missing]}}
+""")
+    request = 'http_request: {url: "%s", headers: {Authorization: {secret: %s, prefix: "Bearer "}}}'
+    ruled.write(
+        "expected.yaml",
+        f"""\
+- allow:
+    - {request % ("https://api.example.org/", "KEY")}
+    - inference: {{provider: local, model: small, prompt: hello}}
+    - start_batch: {{tool: read_file, items: [{{path: a}}]}}
+  deny:
+    - {request % ("https://evil.example/", "KEY")}
+    - {request % ("http://api.example.org/", "KEY")}
+    - {request % ("https://api.example.org/", "OTHER")}
+    - inference: {{provider: local, model: large, prompt: hello}}
+    - inference: {{provider: far, model: large, prompt: hello}}
+    - inference: {{provider: missing, model: small, prompt: hello}}
+    - web_search: {{query: otters}}
+- session: {{tools: [start_batch]}}
+  deny:
+    - start_batch: {{tool: write_file, items: [{{path: a, content: b}}]}}
+""",
+    )
+    assert ruled("policy", "test", "expected.yaml").out == "all 11 decisions are as expected\n"
+    explained = ruled(
+        "policy", "explain", "http_request", "url=https://evil.example/", 'headers:={"a": {"secret": "KEY"}}'
+    )
+    said = "deny  secrets.KEY  the secret KEY may be sent to api.example.org, not to 'evil.example'\ndecision: deny\n"
+    assert (explained.code, explained.out) == (3, f"allow  shipped.categories.network.allowed_in_modes\n{said}")
+    ruled.write(
+        "expected.yaml",
+        "- deny:\n"
+        "    - start_batch: {tool: read_fiel, items: [{path: a}]}\n"
+        "    - start_batch: {tool: read_file, items: [{pth: a}]}\n",
+    )
+    wrong = ruled("policy", "test", "expected.yaml").out
+    assert "can't be judged: no tool named 'read_fiel'; did you mean 'read_file'?\n" in wrong
+    assert "can't be judged: read_file: path: is required; pth: unknown name" in wrong
+
+
 def test_rules_on_actions_are_checked_explained_and_tested(ruled: Any) -> None:
     rules = ruled.home / "config" / "governance.yaml"
     rules.write_text(

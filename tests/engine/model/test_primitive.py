@@ -181,6 +181,7 @@ class Awaited:
         (lambda: primitive(refuse=one_argument)(a_fine), "`refuse` must be an ordinary `def`"),
         (lambda: primitive(refuse=Awaited())(a_fine), "`refuse` must be an ordinary `def`"),
         (lambda: primitive(refuse=lambda: None)(a_fine), "`refuse` must take the arguments"),  # type: ignore[arg-type, misc]
+        (lambda: primitive(deny=lambda given: None)(a_fine), "`deny` must take the arguments and the settings and"),  # type: ignore[arg-type, misc]
         (lambda: primitive(settle=lambda: None)(a_fine), "`settle` must take the call"),  # type: ignore[arg-type, misc]
         (lambda: primitive(settings=one_argument)(a_fine), "`settings` must be an ordinary `def`"),  # type: ignore[arg-type]
         (lambda: primitive(a_yielding), "it yields values; return all of them"),

@@ -152,7 +152,7 @@ def test_a_mistake_in_the_rules(document: dict[str, Any], said: str) -> None:
 
 def test_a_redirect_is_followed_only_to_an_approved_host() -> None:
     policy = rules({"tools": {"http_request": {"forbidden_hosts": ["evil.example"]}}})
-    going = Outgoing(policy, FETCH, [Resource("url", "https://a.example/x", "GET")], {})
+    going = Outgoing(policy, FETCH, [Resource("url", "https://a.example/x", "GET")])
     going.demand("https://a.example/y", "GET")
     for url, method, rule in (
         ("https://b.example/", "GET", "shipped.new_host_asks"),
@@ -187,8 +187,7 @@ def test_a_redirect_is_followed_only_to_an_approved_host() -> None:
     ],
 )
 def test_the_hosts_of_a_secret(name: str, url: str, rule: str | None) -> None:
-    secrets = read_governance({"secrets": {"TOKEN": ["api.example", "127.0.0.1"]}}).secrets
-    going = Outgoing(rules({}), FETCH, [], secrets)
+    going = Outgoing(rules({"secrets": {"TOKEN": ["api.example", "127.0.0.1"]}}), FETCH, [])
     if rule is None:
         going.demand_secret(name, url)
         return
