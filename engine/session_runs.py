@@ -116,12 +116,16 @@ class SessionRuns(Struct, eq=False):
 
         Raises:
             Failure: `invalid_arguments`, `permission_denied`, `governance_unavailable`; `budget_exceeded` if nothing more may be
-                stored for the parent; `not_found` and others for `cwd`.
+                stored for the parent; `rate_limited` if it may make no more requests now; `not_found` and others for `cwd`.
         """
         workspace = self.context.workspace
         if cwd:
             workspace.at(cwd)
         named = None if tools is None else frozenset(tools)
+        limits: dict[str, Any] = {}
+        if within is not None:
+            loops = available(self.context.governance).loops
+            limits = {"quota": self.context.quota, "per_hour": loops.requests_per_hour}
         return self.context.record.sessions.open(
             client,
             str(workspace.root),
@@ -130,8 +134,8 @@ class SessionRuns(Struct, eq=False):
             seconds=seconds,
             budget=budget,
             within=within,
-            quota=self.context.quota if within is not None else float("inf"),
             versions=self._versions(named),
+            **limits,
         )
 
     def _versions(self, tools: Collection[str] | None) -> dict[str, str]:

@@ -21,8 +21,10 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
+from albert_tools.engine.authority.rate_limit import SESSION, RateLimits
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import LoopLimits
 from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import QUOTA, STORED, SessionRow
@@ -168,6 +170,7 @@ class Sessions:
         within: str | None = None,
         versions: Mapping[str, str] | None = None,
         quota: float = float("inf"),
+        per_hour: int = LoopLimits().requests_per_hour,
     ) -> tuple[Session, str]:
         """Open a session. Returns the session and its token. The token can't be read again later.
 
@@ -181,15 +184,17 @@ class Sessions:
             within: The token of the parent session. The new session can't get more than its parent has.
             versions: The present versions of the composites among the tools.
             quota: The bytes that the service may store for the parent session.
+            per_hour: The requests that the parent session may make in an hour; this is one of them.
 
         Raises:
             Failure: `invalid_arguments`; `permission_denied` if the parent is unknown, has ended, or has less than requested;
-                `budget_exceeded` if the service may store nothing more for it.
+                `budget_exceeded` if the service may store nothing more for it; `rate_limited` if it may make no more requests.
         """
         _check_arguments(client, cwd, tools, seconds)
         now = self._clock()
         expires = float("inf") if seconds is None else now + seconds
         lease = Lease(tools, expires, budget or Budget(), versions or {})
+        line: Line = ()
         parent = None
         if within is not None:
             line = self.line_of(within, workspace)
@@ -200,7 +205,7 @@ class Sessions:
             lease = _within(lease, line[0], seconds is None)
         token = TOKEN_PREFIX + os.urandom(_TOKEN_BYTES).hex()
         session = Session(new_id(), client, workspace, cwd, lease, parent)
-        return self._append(session, _hash(token)), token
+        return self._append(session, _hash(token), self.lineage(line), per_hour), token
 
     def grant(self, session: Session, run: str, expires: float) -> Session:
         """Create a session without a token for a waiting run, until `expires`. It gets the tools and the remaining budget of
@@ -217,8 +222,16 @@ class Sessions:
         # No token can have this hash.
         return self._append(made, f"run:{made.id}")
 
-    def _append(self, session: Session, token_hash: str) -> Session:
-        self._ledger.durable(self._ledger.append("session", opening(session) | {"hash": token_hash}))
+    def _append(self, session: Session, token_hash: str, counted: Sequence[str] = (), per_hour: int = 0) -> Session:
+        """Record a session, as a request of the sessions whose ids are `counted`, with at most `per_hour` of them."""
+        entry = opening(session) | {"hash": token_hash}
+        with self._ledger.transaction():
+            if counted:
+                counts, windows = RateLimits(self._ledger, self._clock), ((SESSION, per_hour),)
+                counts.demand(windows, counted, "open_session")
+                entry |= counts.use(windows, counted)
+            n = self._ledger.append("session", entry)
+        self._ledger.durable(n)
         return self.line(session.id)[0]
 
     def find(self, token: str, workspace: str | None) -> Session:

@@ -8,11 +8,16 @@ have one place together, and the owner has one.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
+from operator import itemgetter
+from typing import TypeVar
 
 from msgspec import Struct
 
 from albert_tools.engine.authority.approvals import Approval, Approvals
 from albert_tools.engine.authority.reviews import Reviews, VersionState
+
+T = TypeVar("T")
 
 
 class Waiting(Struct, frozen=True):
@@ -27,10 +32,15 @@ def waiting(approvals: Approvals, reviews: Reviews) -> list[Waiting]:
     items: list[tuple[str, Approval | VersionState]] = [(a.session, a) for a in approvals.queue(("open",))]
     items += [(v.by, v) for v in sorted(reviews.queue(), key=lambda state: state.time)]
     tops = approvals.tops(session for session, _ in items)
+    return in_turn([Waiting(tops[session], item) for session, item in items], lambda entry: entry.session)
+
+
+def in_turn(items: Iterable[T], top: Callable[[T], str]) -> list[T]:
+    """The items in the fair order: first one of each session, then a second one of each, and so on. `top` returns the id of the
+    outermost session of an item."""
     ranks: Counter[str] = Counter()
     ranked = []
-    for session, item in items:
-        top = tops[session]
-        ranked.append((ranks[top], Waiting(top, item)))
-        ranks[top] += 1
-    return [entry for _, entry in sorted(ranked, key=lambda place: place[0])]
+    for item in items:
+        ranked.append((ranks[top(item)], item))
+        ranks[top(item)] += 1
+    return [item for _, item in sorted(ranked, key=itemgetter(0))]

@@ -252,6 +252,7 @@ COMMANDS: dict[str, Command] = {
     "session": Command(
         "open, list and revoke sessions",
         flag("--all", "also list sessions that have ended"),
+        value("--page", "N", "show page N, of 50 each; default: 1", type=COUNT, default=1),
         bare="list",
         at="sessions.session",
         actions={

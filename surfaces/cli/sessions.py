@@ -18,9 +18,11 @@ from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.record_types import STORED
 from albert_tools.engine.model.reserved_names import RESERVED
+from albert_tools.surfaces.cli.paging import note_page, page_of
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.hints import command_line
 from albert_tools.surfaces.text.times import about, moment
 from albert_tools.surfaces.text.usage_error import Usage
 
@@ -158,12 +160,29 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
         console.document({"ok": True, "sessions": [s.as_dict() for s in shown]})
         return 0
     now = time.time()
-    for one in shown:
+    listed, pages = page_of(_in_turn(shown), options.page)
+    for one in listed:
         _line(one, now, console)
+    words = ["session", "list", *(["--all"] if options.all else [])]
+    note_page(console, options.page, pages, len(shown), command_line(options.home, *words))
     if not shown:
         past = f"; --all lists {len(sessions):,} others" if sessions else "; `albert session new` opens one"
         console.note(f"there are no open sessions{past}")
     return 0
+
+
+def _in_turn(sessions: list[Session]) -> list[Session]:
+    """The sessions in an order in which no session hides others by those within it: first the outermost ones, then one within each,
+    and so on."""
+    from albert_tools.engine.authority.waiting import in_turn
+
+    by_id = {session.id: session for session in sessions}
+
+    def top(session: Session) -> str:
+        above = by_id.get(session.parent or "")
+        return session.id if above is None else top(above)
+
+    return in_turn(sorted(sessions, key=lambda session: top(session) != session.id), top)
 
 
 def _line(one: Session, now: float, console: Console) -> None:

@@ -87,6 +87,23 @@ def test_errors_name_the_origin_of_the_session(albert: Albert) -> None:
     assert albert("run", "list_directory", env={"ALBERT_SESSION": ""}).code == 0
 
 
+def test_sessions_within_a_session_hide_no_others_and_are_counted(albert: Albert) -> None:
+    albert.home.joinpath("config").mkdir(parents=True)
+    albert.home.joinpath("config/governance.yaml").write_text("loops: {requests_per_hour: 3}\n")
+    tokens = [albert("session", "new", "--client", name).out.strip() for name in ("honest", "flood")]
+    leased: dict[str, str | None] = {"ALBERT_SESSION": tokens[1]}
+    assert albert("run", "current_time", env=leased).code == 0
+    inner = [albert("session", "new", "--within", "--client", f"inner{n}", env=leased).out.strip() for n in range(2)]
+    for within in (tokens[1], inner[0]):
+        denied = albert("session", "new", "--within", within, "--json")
+        assert denied.document()["error"]["rule"] == "loops.requests_per_hour"
+    assert albert("run", "current_time", env={"ALBERT_SESSION": inner[1]}).code == 3
+    assert albert("run", "current_time", env={"ALBERT_SESSION": tokens[0]}).code == 0
+    listed = albert("session", "list").out
+    assert re.findall(r"^[0-9a-f]{16}  (\w+), ", listed, re.M) == ["flood", "honest", "inner1", "inner0"]
+    assert albert("session", "list", "--page", "2").code == 2
+
+
 def one(name: str, body: str) -> str:
     return f'def {name}() -> str:\n    """Do it."""\n    {body}\n'
 
