@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from albert_tools.engine.authority.approval_digest import arguments_digest
-from albert_tools.engine.call.context import Call, Run, ServiceContext
+from albert_tools.engine.call.context import Call, RequestOptions, Run, ServiceContext
 from albert_tools.engine.model.definition import Effect, ToolDefinition, ToolParameter
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.parameter_types import Hash
@@ -103,7 +103,9 @@ class Actions(Struct, eq=False):
     async def invoke(self, tool: Primitive, invocation: ToolInvocation) -> ToolResult:
         """Call a tool that no program can call, such as the agent's own ones that only read. It is judged and recorded like an
         action."""
-        return await self.pipeline.invoke(invocation, self.context, stages=action_stages(None), action=tool)
+        return await self.pipeline.invoke(
+            invocation, self.context, RequestOptions(action=tool), stages=action_stages(None)
+        )
 
     async def refuse(self, tool: Primitive, invocation: ToolInvocation, why: Failure | None = None) -> ToolResult:
         """Refuse a call of such a tool, whose arguments or marks are wrong, or with the reason `why`, and record the refusal."""
@@ -114,7 +116,7 @@ class Actions(Struct, eq=False):
             return await validate(call, run)
 
         refused = Primitive(tool.definition, _nothing, is_async=True)
-        return await self.pipeline.invoke(invocation, self.context, stages=(refusal,), action=refused)
+        return await self.pipeline.invoke(invocation, self.context, RequestOptions(action=refused), stages=(refusal,))
 
     async def perform(
         self,
@@ -175,7 +177,9 @@ class Actions(Struct, eq=False):
         invocation = replace(request.invocation, tool=action.name, arguments=arguments, session=token)
         requested = Primitive(action.definition, attempt.execute, is_async=True, gated=action.gated)
         stages = action_stages(attempt.stage if attempt.review is not None else None)
-        request.result = await self.pipeline.invoke(invocation, self.context, stages=stages, action=requested)
+        request.result = await self.pipeline.invoke(
+            invocation, self.context, RequestOptions(action=requested), stages=stages
+        )
         error = request.result.error
         if error is None:
             return attempt.result

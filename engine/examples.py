@@ -29,7 +29,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from albert_tools.engine.authority.rules_source import RulesSource
-from albert_tools.engine.call.context import Call, Run, ServiceContext, Stage
+from albert_tools.engine.call.context import Call, RequestOptions, Run, ServiceContext, Stage
 from albert_tools.engine.call.manifest_fence import Fence
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.difference import difference, shown
@@ -144,7 +144,7 @@ async def _run(
         validated, *rest = (*EXAMPLE_STAGES, space.charged)
         observing = [] if seen is None else [_observing(version, workspace, seen)]
         stages = (validated, *observing, *rest)
-        result = await pipeline.invoke(invocation, context, stages=stages, unsaved=version, stubs=stubs)
+        result = await pipeline.invoke(invocation, context, RequestOptions(unsaved=version, stubs=stubs), stages=stages)
         if seen is not None:
             seen.effects = result.effects
         return await asyncio.to_thread(_compare, example, result, workspace)

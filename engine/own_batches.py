@@ -65,7 +65,7 @@ class OwnBatches:
         if not call.depth:
             return lookup.look_up(tool, None)
         name, version = call.callers[-1], call.trail[-1]
-        unsaved = self._run.unsaved
+        unsaved = self._run.options.unsaved
         is_unsaved = unsaved is not None and unsaved.version == version
         caller = lookup.look_up(name, version, unsaved if is_unsaved else None).version
         pin = next((each for each in caller.calls if each.name == tool), None) if caller is not None else None

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.actions import RESUME, RUN, ActionRequest, Actions, Review, permitted
 from albert_tools.engine.call.budget import sum_of
-from albert_tools.engine.call.context import DEFAULT_PRIORITY, Log, Queued, ServiceContext
+from albert_tools.engine.call.context import DEFAULT_PRIORITY, Log, Queued, RequestOptions, ServiceContext
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
@@ -98,7 +98,7 @@ class Running(Struct, eq=False):
         self._poll_cancellations()
         if name in AGENT_TOOLS and self.agent_tools is not None:
             return await self.agent_tools.invoke(invocation, log, watch)
-        return await self.pipeline.invoke(invocation, self.context, log, watch=watch)
+        return await self.pipeline.invoke(invocation, self.context, RequestOptions(log, watch))
 
     async def enqueue(
         self,
@@ -134,9 +134,8 @@ class Running(Struct, eq=False):
         result = await self.pipeline.invoke(
             invocation,
             self.context,
+            RequestOptions(unsaved=unsaved, queued=queued),
             stages=QUEUE_STAGES,
-            unsaved=unsaved,
-            queued=queued,
             run_id=run_id,
         )
         if result.error is None or result.error.code != "suspended" or result.run_id is None:
@@ -204,7 +203,7 @@ class Running(Struct, eq=False):
             # The caller has given no trace. The action and the run are one request, so they share one.
             invocation = replace(invocation, trace=action.trace_id)
         self._poll_cancellations()
-        result = await self.pipeline.invoke(invocation, self.context, log, unsaved=version)
+        result = await self.pipeline.invoke(invocation, self.context, RequestOptions(log, unsaved=version))
         if action is None:
             return result
         return replace(result, budget_consumed=sum_of(action.budget_consumed, result.budget_consumed))

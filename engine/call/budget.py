@@ -55,5 +55,8 @@ def sum_of(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, in
 
 def consumed(run: Run, seconds: float) -> dict[str, int | float]:
     """The total amounts that a run has used, by unit. `seconds` is its duration."""
-    amounts: dict[str, int | float] = {"calls": run.calls + 1, "wall_seconds": round(seconds - run.questions.waited, 6)}
-    return {**amounts, **spent_by(run.effects)}
+    amounts: dict[str, int | float] = {
+        "calls": run.report.calls + 1,
+        "wall_seconds": round(seconds - run.questions.waited, 6),
+    }
+    return {**amounts, **spent_by(run.report.effects)}

@@ -222,9 +222,8 @@ class Resumed(Struct, frozen=True, eq=False):
     """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
     answers, and the dedupe key's id in the record.
 
-    `queue` and `batch` are those of the run, or empty. In a replay, all results of calls are read from the journal. `unsaved` is
-    the version that `run_source` ran. With `new_version`, another version of the tool is replayed; it may call other versions of
-    saved tools.
+    `queue` and `batch` are those of the run, or empty. In a replay, all results of calls are read from the journal. With
+    `new_version`, another version of the tool is replayed; it may call other versions of saved tools.
     """
 
     id: str
@@ -233,7 +232,6 @@ class Resumed(Struct, frozen=True, eq=False):
     principal: str | None = None
     repeat: str | None = None
     is_replay: bool = False
-    unsaved: ToolVersion | None = None
     new_version: bool = False
     queue: str = ""
     batch: str = ""
@@ -253,6 +251,44 @@ class Questions(Struct, eq=False):
     open_since: float = 0.0
     #: Held while a person is asked, because the application is asked one question of a run at a time.
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class RequestOptions(Struct, frozen=True, eq=False):
+    """How a request is made.
+
+    `log` is called with the tool and the text for each print of the program, and `watch` with the name of each tool that the
+    program calls, when the call begins.
+    """
+
+    log: Log | None = None
+    watch: Callable[[str], None] | None = None
+    #: A version to run instead of the stored one: of a source that `run_source` runs, or of a source with examples.
+    unsaved: ToolVersion | None = None
+    #: Answers that replace tools in the examples of a source, by tool name.
+    stubs: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None
+    #: The earlier run that the request resumes or replays.
+    resumed: Resumed = NOT_RESUMED
+    #: The action that is requested in place of a tool, see `engine.actions`.
+    action: Primitive | None = None
+    #: The queue in which the request waits for a worker. Its result is the failure `suspended`.
+    queued: Queued | None = None
+
+
+#: For a request of a tool of that name.
+NO_OPTIONS = RequestOptions()
+
+
+class RequestReport(Struct, eq=False):
+    """What a request has done so far, for its result. `calls` are those of its program."""
+
+    #: The decision about the request itself.
+    decision: dict[str, Json] = field(default_factory=UNJUDGED_POLICY.copy)
+    #: The output as the caller gets it, see `output_or_handle`, or UNSET.
+    shown: Any = UNSET
+    effects: list[Effect] = field(default_factory=list)
+    calls: int = 0
+    printed: list[str] = field(default_factory=list)
+    printed_bytes: int = 0
 
 
 class Run(Struct, eq=False):
@@ -275,20 +311,10 @@ class Run(Struct, eq=False):
     began: float
     #: The place of the request in a trace, as a W3C traceparent: in the caller's trace, or in a new one.
     trace: str
-    log: Log | None
-    watch: Callable[[str], None] | None
-    #: A version to run instead of the stored one: of a source that `run_source` runs, or of a source with examples.
-    unsaved: ToolVersion | None
-    #: Answers that replace tools in the examples of a source, by tool name.
-    stubs: Mapping[str, Callable[[dict[str, Any]], Any]]
-    resumed: Resumed
+    options: RequestOptions
     journal: RunJournal
     entries: Entries
 
-    #: The action that is requested in place of a tool.
-    action: Primitive | None = None
-    #: The queue in which the request waits for a worker.
-    queued: Queued | None = None
     #: The session whose request it is, as it was when the request came, or why there is none; None for the owner.
     line: Line | Failure | None = None
     session: LeasedSession | NoSession = NO_SESSION
@@ -299,20 +325,13 @@ class Run(Struct, eq=False):
     source: str | None = None
     #: ``KEY:DIGEST`` of the dedupe key and the arguments, after the call with this key has begun.
     repeat: str | None = None
-    #: The decision about the request itself, for its result.
-    decision: dict[str, Json] = field(default_factory=UNJUDGED_POLICY.copy)
     #: A private copy of the request's arguments, after their validation.
     arguments: dict[str, Any] = field(default_factory=dict)
     #: What the session had seen when the request was judged, of `flow_rules.SEEN`.
     seen_before: frozenset[str] = frozenset()
     #: Whether an earlier request of the session failed, so that a success must be recorded as the end of failures in a row.
     after_failure: bool = False
-    #: The output as the caller gets it, see `output_or_handle`, or UNSET.
-    shown: Any = UNSET
-    effects: list[Effect] = field(default_factory=list)
-    calls: int = 0
-    printed: list[str] = field(default_factory=list)
-    printed_bytes: int = 0
+    report: RequestReport = field(default_factory=RequestReport)
     #: Why the run must stop, after somebody has cancelled it.
     stop: Failure | None = None
     task: asyncio.Task[Any] | None = None
@@ -336,12 +355,13 @@ class Run(Struct, eq=False):
     @property
     def batch(self) -> str:
         """The id of the batch to which the run belongs, or empty."""
-        return self.queued.batch if self.queued is not None else self.resumed.batch
+        queued = self.options.queued
+        return queued.batch if queued is not None else self.options.resumed.batch
 
     @property
     def principal(self) -> str:
         """The principal of lasting answers: the session; or the service if there is no session."""
-        return self.session.origin or self.resumed.principal or self.service.principal
+        return self.session.origin or self.options.resumed.principal or self.service.principal
 
 
 class CallReport(RunReport):

@@ -119,7 +119,7 @@ def _is_refused_lately(run: Run, failure: Failure) -> bool:
 def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> bool:
     """Add the outcome of an executed call to its entry, or push ``result``. Returns whether its session has seen something."""
     data = {**_outcome(call, outcome, seconds), **_time_used(call, run), **_failing(call, run, outcome)}
-    if run.session.id is not None and not call.depth and run.action is None and run.shown is outcome:
+    if run.session.id is not None and not call.depth and run.options.action is None and run.report.shown is outcome:
         # Only part of a large output is shown, and what a failure says is no result.
         run.service.provenance.saw(run.session.id, call.id, outcome)
     if saw := seen_by_session(call, run, outcome):
@@ -221,7 +221,7 @@ def _decision(call: Call, run: Run) -> dict[str, Json]:
     more: list[tuple[str, Json]] = [("session", run.session.id), ("approval", _approval_of(call))]
     if not call.depth:
         more += [("run", run.journal.id), ("reason", reason_of(run.invocation)), ("source", run.source)]
-        if run.session.id is not None and run.action is None:
+        if run.session.id is not None and run.options.action is None:
             more += [("turn", redacted_text(run.invocation.turn or "", 200))]
             more += [("from", run.service.provenance.sources(run.session.id, call.arguments))]
     for name, value in more:

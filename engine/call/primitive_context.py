@@ -71,7 +71,7 @@ class PrimitiveContext(Struct):
     @property
     def progress(self) -> Callable[[str], None] | None:
         run = self._run
-        if run.log is None:
+        if run.options.log is None:
             return None
 
         def say(text: str) -> None:
@@ -79,7 +79,7 @@ class PrimitiveContext(Struct):
             self.note_read()
             note_shown(self._call, run)
             run.entries.flush()
-            notify(run.log, self._call.target.definition.name, text)
+            notify(run.options.log, self._call.target.definition.name, text)
 
         return say
 
@@ -91,5 +91,5 @@ class PrimitiveContext(Struct):
 
     def effect(self, kind: str, **facts: Any) -> None:
         effect = Effect(kind, self._call.target.definition.name, facts)
-        self._run.effects.append(effect)
+        self._run.report.effects.append(effect)
         self._call.report.effects.append(effect)

@@ -32,7 +32,7 @@ _BETWEEN = re.compile(r"[\s'\"`=:;|&<>(){}$,]+")
 def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, Json]:
     """What the session of a call sees by its outcome, by kind, each with an example; empty if it has no session."""
     primitive, is_failure = call.target.primitive, isinstance(outcome, Failure)
-    if run.session.id is None or run.action is not None or primitive is None:
+    if run.session.id is None or run.options.action is not None or primitive is None:
         return {}
     if is_failure and outcome.denied and not call.report.effects:
         return {}
@@ -69,7 +69,7 @@ def note_shown(call: Call, run: Run) -> None:
 def is_approved(run: Run) -> bool:
     """Whether a person has approved the program of the request, in this version."""
     reviews, version = run.service.record.reviews, run.target.version
-    return run.unsaved is None and version is not None and reviews.of(version).approved
+    return run.options.unsaved is None and version is not None and reviews.of(version).approved
 
 
 def planned(call: Call, run: Run) -> list[int]:

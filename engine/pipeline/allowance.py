@@ -39,7 +39,7 @@ def _demand_progress(call: Call, run: Run) -> tuple[tuple[str, int], ...]:
     except Failure as failure:
         raise failure if failure.denied else not_recorded(failure) from None
     # A request that waited was counted then.
-    return ((SESSION, loops.requests_per_hour),) if run.session.id and not run.resumed.id else ()
+    return ((SESSION, loops.requests_per_hour),) if run.session.id and not run.options.resumed.id else ()
 
 
 def demand_allowance(call: Call, run: Run) -> None:

@@ -96,7 +96,7 @@ async def find_approval(call: Call, run: Run) -> Call:
             "approval": current.id,
             "run": run.id,
             "expires": current.expires,
-            **({"queue": run.resumed.queue} if run.resumed.queue else {}),
+            **({"queue": run.options.resumed.queue} if run.options.resumed.queue else {}),
             **({} if approvals.may_answer else {"needs_role": "reviewer"}),
         },
     )

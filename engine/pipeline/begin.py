@@ -73,7 +73,7 @@ def _draws(call: Call, run: Run) -> bool:
     if not call.windows:
         return False
     # The requests of a session at the same time are few. Those of the owner, actions, and the calls of a program may be many.
-    may_be_many = run.session.id is None or bool(call.depth) or run.action is not None
+    may_be_many = run.session.id is None or bool(call.depth) or run.options.action is not None
     return may_be_many or run.service.record.rate_limits.is_nearly_used(call.windows, run.session.lineage())
 
 

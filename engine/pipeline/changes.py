@@ -10,7 +10,7 @@ def changed_by_others(run: Run) -> dict[str, Json]:
     """``{"changed": …}`` for the metadata of a result, if somebody else has defined the version that a request runs in place of an
     earlier one: since the session was opened, or for the owner at any time. Otherwise empty."""
     version = run.target.version
-    if version is None or run.unsaved is not None or run.invocation.version is not None:
+    if version is None or run.options.unsaved is not None or run.invocation.version is not None:
         return {}
     if run.session.knows(version):
         return {}

@@ -23,7 +23,7 @@ async def enqueue(call: Call, run: Run) -> Call:
         Failure: `suspended`: the run waits in its queue. `invalid_arguments`: the rules have no such queue; `permission_denied` if
             they don't list the repository. Those of `allowance` and of `Queued.find_commit`.
     """
-    queued, known = run.queued, call.rules.governance.queues
+    queued, known = run.options.queued, call.rules.governance.queues
     assert queued is not None
     demand_allowance(call, run)
     demand_queue(known, queued.queue)
@@ -36,7 +36,8 @@ async def enqueue(call: Call, run: Run) -> Call:
             raise Failure("permission_denied", problem, rule="session.workspace")
         demand_repository(known, queued.queue, queued.repository)
     if queued.find_commit is not None:
-        run.queued = replace(queued, commit=await asyncio.to_thread(queued.find_commit))
+        queued = replace(queued, commit=await asyncio.to_thread(queued.find_commit))
+        run.options = replace(run.options, queued=queued)
     raise Failure(
         "suspended",
         f"the run {run.id} waits in the queue {queued.queue}",

@@ -201,7 +201,7 @@ def _with_contents(primitive: Primitive, arguments: dict[str, Any], call: Call, 
                     given[name] = file.read(MAX_READ)
                     facts = {"size_bytes": len(given[name]), "sha256": hashlib.sha256(given[name]).hexdigest()}
                     effect = Effect("read", definition.name, {"path": file.path, **facts})
-                run.effects.append(effect)
+                run.report.effects.append(effect)
                 call.report.effects.append(effect)
     finally:
         guarded.judge.end()

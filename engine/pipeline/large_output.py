@@ -26,7 +26,7 @@ def keep_output(call: Call, run: Run, output: Json) -> None:
     """
     try:
         if not call.depth:
-            run.shown = output_or_handle(output, run)
+            run.report.shown = output_or_handle(output, run)
         elif run.session.id is not None:
             run.journal.keep(output)
     except Failure as failure:

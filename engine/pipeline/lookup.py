@@ -21,7 +21,7 @@ async def lookup(call: Call, run: Run) -> Call:
     """
     if not call.depth and run.invocation.session is not None:
         find_session(run)
-        if run.action is None and run.unsaved is None:
+        if run.options.action is None and run.options.unsaved is None:
             run.session.demand(str(call.tool), author=lambda: run.lookup.author(call.tool, call.version))
     if not call.pinned:
         caller = call.callers[-1]
@@ -30,10 +30,10 @@ async def lookup(call: Call, run: Run) -> Call:
         )
     if call.depth:
         return replace(call, target=await _current(run.lookup.look_up(call.tool, call.version), run))
-    if run.action is not None:
-        run.target = target_of(run.action)
+    if run.options.action is not None:
+        run.target = target_of(run.options.action)
     else:
-        run.target = await _current(run.lookup.look_up(call.tool, call.version, run.unsaved), run)
+        run.target = await _current(run.lookup.look_up(call.tool, call.version, run.options.unsaved), run)
     return replace(call, target=run.target)
 
 
@@ -41,7 +41,7 @@ async def _current(target: Target, run: Run) -> Target:
     """The target with a manifest of the present analysis. All stages see this one."""
     if target.version is None or target.version.is_current:
         return target
-    version = await run.renewed(target.version, target.version is not run.unsaved)
+    version = await run.renewed(target.version, target.version is not run.options.unsaved)
     return replace(target, definition=version.definition, version=version)
 
 
@@ -69,7 +69,7 @@ def demand_limits(call: Call, run: Run) -> None:
     limits = call.rules.governance.limits
     if call.target.version is not None:
         demand_depth(call.name, call.depth + 1, limits.depth)
-    if run.calls > limits.calls:
+    if run.report.calls > limits.calls:
         raise Failure(
             "call_limit",
             f"the run has made more than {limits.calls:,} tool calls, including those of the tools that it calls",

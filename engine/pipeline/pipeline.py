@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -25,16 +25,14 @@ from albert_tools.engine.call import ledger
 from albert_tools.engine.call.arguments import argument_violations
 from albert_tools.engine.call.budget import consumed
 from albert_tools.engine.call.context import (
-    NOT_RESUMED,
+    NO_OPTIONS,
     Call,
     CallReport,
     JudgeAgain,
     Known,
-    Log,
-    Queued,
     Renewed,
     Repeated,
-    Resumed,
+    RequestOptions,
     Run,
     ServiceContext,
     Stage,
@@ -44,11 +42,10 @@ from albert_tools.engine.call.entries import Entries
 from albert_tools.engine.call.journal import RunJournal, UnwrittenJournal
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
-from albert_tools.engine.model.definition import Json, ToolVersion
+from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MOST_OF_RUN
 from albert_tools.engine.model.messages import describe_fault
-from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult, is_incomplete
 from albert_tools.engine.model.schema import Violation
@@ -141,15 +138,9 @@ class Pipeline:
         self,
         invocation: ToolInvocation,
         service: ServiceContext,
-        log: Log | None = None,
+        options: RequestOptions = NO_OPTIONS,
         *,
-        watch: Callable[[str], None] | None = None,
         stages: Stages = STAGES,
-        unsaved: ToolVersion | None = None,
-        stubs: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
-        resumed: Resumed = NOT_RESUMED,
-        action: Primitive | None = None,
-        queued: Queued | None = None,
         run_id: str = "",
     ) -> ToolResult:
         """Make one request from outside.
@@ -157,14 +148,8 @@ class Pipeline:
         Args:
             invocation: The request.
             service: The service in which the request is made.
-            log: Called with the tool and the text for each print of the program.
-            watch: Called with the name of each tool that the program calls, when the call begins.
+            options: How it is made.
             stages: The stages of each call.
-            unsaved: A version to run instead of the stored one, for an example or for `run_source`.
-            stubs: Answers that replace tools, for an example.
-            resumed: The earlier run that this request resumes or replays.
-            action: The action that is requested in place of a tool; see `engine.actions`.
-            queued: The queue in which the request waits for a worker. Its result is the failure `suspended`.
             run_id: The id of a new run; by default a random one.
 
         Returns:
@@ -177,7 +162,7 @@ class Pipeline:
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         span = new_span(None, invocation.trace)
         run = Run(
-            id=resumed.id or run_id or new_id(),
+            id=options.resumed.id or run_id or new_id(),
             invocation=invocation,
             service=service,
             stages=stages,
@@ -188,15 +173,9 @@ class Pipeline:
             clock=self._clock,
             began=began,
             trace=traceparent(span),
-            log=log,
-            watch=watch,
-            unsaved=unsaved or resumed.unsaved,
-            stubs=stubs or {},
-            resumed=resumed,
-            journal=resumed.journal or RunJournal(UnwrittenJournal()),
+            options=options,
+            journal=options.resumed.journal or RunJournal(UnwrittenJournal()),
             entries=Entries(service.ledger),
-            action=action,
-            queued=queued,
         )
         call = Call(
             tool=invocation.tool,
@@ -214,7 +193,7 @@ class Pipeline:
             # The journal of a resumed run is open, and must be closed if the caller is cancelled while it waits here.
             # An action may itself wait for requests, so it takes no slot from them. Examples have waited in their own queue. A
             # request for a queue executes nothing, and a call that has a slot may make it.
-            waits = action is None and stubs is None and queued is None
+            waits = options.action is None and options.stubs is None and options.queued is None
             await service.ledger.expect(hash((str(invocation.session), str(invocation.tool))))
             loop = asyncio.get_running_loop()
             run.line, came = line_of_request(run), loop.time()
@@ -225,9 +204,9 @@ class Pipeline:
                     run.line = line_of_request(run)
                 with acting_for(client):
                     output = await self.call(call, run)
-                if run.shown is UNSET:
+                if run.report.shown is UNSET:
                     # The journal of a resumed run had the output.
-                    run.shown = output_or_handle(output, run)
+                    run.report.shown = output_or_handle(output, run)
         except Repeated as earlier:
             repeated = earlier.result
         except Failure as failure:
@@ -261,9 +240,9 @@ class Pipeline:
             )
         return self._result(call, run, output, error, timestamp)
 
-    async def replay(self, invocation: ToolInvocation, service: ServiceContext, resumed: Resumed) -> ToolResult:
+    async def replay(self, invocation: ToolInvocation, service: ServiceContext, options: RequestOptions) -> ToolResult:
         """Run a program again without effects. All results of its calls are read from the journal."""
-        return await self.invoke(invocation, service, stages=REPLAY_STAGES, resumed=resumed)
+        return await self.invoke(invocation, service, options, stages=REPLAY_STAGES)
 
     async def call(self, call: Call, run: Run) -> Any:
         """Govern one call: of a request, or by a program.
@@ -316,7 +295,7 @@ class Pipeline:
             failure = _as_denial(error)
             raise refuse(judged, run, failure, run.clock() - began) from failure.__cause__
         if not call.depth:
-            run.decision = {**judged.decision.as_dict(), "allowed": True, "message": ""}
+            run.report.decision = {**judged.decision.as_dict(), "allowed": True, "message": ""}
         began, judged.report.began = run.clock(), time.time()
         notice = observers.started(judged, run)
         try:
@@ -352,7 +331,7 @@ class Pipeline:
         invocation, definition = run.invocation, run.target.definition
         seconds = self._clock() - run.began
         span = call.span
-        shown = output if error is not None else run.shown
+        shown = output if error is not None else run.report.shown
         return ToolResult(
             tool=str(invocation.tool),
             output=shown,
@@ -360,13 +339,13 @@ class Pipeline:
             error=error,
             version=definition.version,
             request_id=invocation.request_id,
-            effects=_shown(run.effects, run),
-            log="".join(run.printed),
+            effects=_shown(run.report.effects, run),
+            log="".join(run.report.printed),
             seconds=seconds,
             own_seconds=call.report.own_seconds,
-            calls=run.calls,
+            calls=run.report.calls,
             timestamp_utc=timestamp,
-            policy=run.decision,
+            policy=run.report.decision,
             family=definition.family,
             budget_consumed=consumed(run, seconds),
             trace_id=span.trace_id if span is not None else None,

@@ -42,7 +42,7 @@ async def policy(call: Call, run: Run) -> Call:
 
 async def _judge(call: Call, run: Run, authority: Authority) -> list[Decision]:
     definition, primitive = call.target.definition, call.target.primitive
-    if run.unsaved is not None and not call.depth:
+    if run.options.unsaved is not None and not call.depth:
         # A source chooses its own name, so rules for that name do not apply to it.
         definition = replace(definition, name=RUN_SOURCE)
     try:

@@ -49,7 +49,7 @@ def refuse(call: Call, run: Run, failure: Failure, seconds: float) -> Failure:
         failure = ledger.waits(call, run) or failure
     notice = observers.started(call, run, failure)
     if not call.depth:
-        run.decision = _decision(call, failure)
+        run.report.decision = _decision(call, failure)
     answer = suspended_by(failure, run.id) if denied_for_now(failure, call, run) else failure
     if call.target is not UNKNOWN:
         _end_step(call, run, answer)

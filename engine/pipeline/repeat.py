@@ -31,11 +31,11 @@ async def repeat(call: Call, run: Run) -> Call:
             died; `timeout` if the first request has not ended in time.
     """
     key = run.invocation.dedupe_key
-    if call.depth or run.repeat is not None or not (key or run.resumed.repeat):
+    if call.depth or run.repeat is not None or not (key or run.options.resumed.repeat):
         return call
     keys = run.service.record.dedupe_keys
-    if run.resumed.repeat is not None:
-        _resume_key(run.resumed.repeat, run, keys, call.name)
+    if run.options.resumed.repeat is not None:
+        _resume_key(run.options.resumed.repeat, run, keys, call.name)
         return call
     key_id = key_of(run.session.origin, key or "")
     # The version is the one that the caller gave. If the tool is replaced in the meantime, the request is still the same.

@@ -58,7 +58,7 @@ async def reviewed(call: Call, run: Run) -> Call:
             details={"rationale_code": "outside_manifest"},
         )
     version, reviews = call.target.version, run.service.record.reviews
-    if version is None or (run.unsaved is not None and not call.depth):
+    if version is None or (run.options.unsaved is not None and not call.depth):
         return call
     state = reviews.of(version)
     if state.state == "revoked":

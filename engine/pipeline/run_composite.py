@@ -34,7 +34,7 @@ async def run_composite(version: ToolVersion, call: Call, run: Run, invoke: Invo
         # The worker is not trusted, and ids in the record contain the key.
         if len(key) > _MAX_KEY or not _KEY.fullmatch(key):
             raise Failure("sandbox_violation", f"invalid call number {key[:_MAX_KEY]!r}", tool=version.name)
-        run.calls += 1
+        run.report.calls += 1
         child = _child(version, call, run, name, given, key, pins.get(name), deadline)
         try:
             return await invoke(child, run)
@@ -42,19 +42,19 @@ async def run_composite(version: ToolVersion, call: Call, run: Run, invoke: Invo
             call.report.printed += child.report.printed
 
     def printed(text: str) -> None:
-        run.printed_bytes += len(text.encode())
-        if run.printed_bytes > bounds.log_bytes:
+        run.report.printed_bytes += len(text.encode())
+        if run.report.printed_bytes > bounds.log_bytes:
             raise Failure(
                 "log_limit",
                 f"the run has printed more than {bounds.log_bytes:,} bytes, with the tools it calls",
                 hint="print less",
                 tool=version.name,
             )
-        if run.log is not None:
+        if run.options.log is not None:
             ledger.write(run)
-        run.printed.append(text)
+        run.report.printed.append(text)
         call.report.printed.append(text)
-        notify(run.log, version.name, text)
+        notify(run.options.log, version.name, text)
 
     if not call.depth:
         run.entries.keep_time()
@@ -81,7 +81,7 @@ def _child(
     """A call of the program, to the version that the program was checked against."""
     step = f"{call.step}/{key}" if call.step else key
     if pin is not None:
-        notify(run.watch, name)
+        notify(run.options.watch, name)
     return Call(
         tool=name,
         version=None if pin is None or pin.kind == "primitive" else pin.version,

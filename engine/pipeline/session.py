@@ -38,7 +38,7 @@ def demand_lease(call: Call, run: Run) -> None:
     """
     if run.batch and not call.depth:
         return  # The service has written this source. The lease must cover the calls for the items.
-    if run.unsaved is not None and not call.depth:
+    if run.options.unsaved is not None and not call.depth:
         # A source chooses its own name, so a lease for that name does not apply to it.
         run.session.demand(RUN_SOURCE)
     else:
@@ -77,7 +77,7 @@ def find_session(run: Run) -> None:
     assert line is not None
     run.session = LeasedSession(service.record.sessions, line, service.ledger, lambda: service.quota)
     run.journal.charge(run.contents)
-    if run.resumed.session is None:
+    if run.options.resumed.session is None:
         # Even a refusal is stored, so this comes first. The calls of a run that is resumed are judged one by one.
         run.session.demand_room()
     if line[0].cwd:
@@ -86,4 +86,4 @@ def find_session(run: Run) -> None:
 
 def _known(run: Run) -> str | None:
     """The id of the session, if a resumed run has recorded it, or a call within it makes the request."""
-    return run.resumed.session or (run.queued.session if run.queued is not None else None)
+    return run.options.resumed.session or (run.options.queued.session if run.options.queued is not None else None)

@@ -14,7 +14,7 @@ from albert_tools.engine.model.failure import Failure
 
 def denied_for_now(failure: Failure, call: Call, run: Run) -> bool:
     """Whether a resumed run was interrupted at this call, and the denial is temporary."""
-    if run.resumed is NOT_RESUMED or not failure.denied:
+    if run.options.resumed is NOT_RESUMED or not failure.denied:
         return False
     return _is_temporary(failure, call, run) and (not call.depth or run.journal.was_interrupted_at(call.step))
 

@@ -44,7 +44,7 @@ def begin_run(call: Call, run: Run) -> None:
 def _create(run: Run) -> None:
     service, invocation, target = run.service, run.invocation, run.target
     # An action that waits for an answer is requested again afterwards.
-    if service.runs is None or run.action is not None:
+    if service.runs is None or run.options.action is not None:
         return
     header: dict[str, Json] = {
         "journal": JOURNAL_VERSION,
@@ -52,7 +52,7 @@ def _create(run: Run) -> None:
         "version": target.definition.version,
         "kind": target.definition.kind,
         "arguments": run.arguments,
-        "workspace": service.root if run.queued is None else run.queued.workspace(service.root),
+        "workspace": service.root if run.options.queued is None else run.options.queued.workspace(service.root),
         "session": run.session.id,
         "principal": run.principal,
         "created": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -61,12 +61,12 @@ def _create(run: Run) -> None:
         "repeat": run.repeat,
         "reason": invocation.reason,
         "language": target.version.language if target.version is not None else 0,
-        **(machine() if run.queued is None else _of_queue(run.queued)),
+        **(machine() if run.options.queued is None else _of_queue(run.options.queued)),
     }
     contents = run.contents
-    if run.unsaved is not None and contents is not None:
+    if run.options.unsaved is not None and contents is not None:
         # No store has this version, so the run itself keeps it.
-        header["source"] = run.source = contents.put(canonical(run.unsaved.to_document()))
+        header["source"] = run.source = contents.put(canonical(run.options.unsaved.to_document()))
     try:
         journal = service.runs.create(run.id, header)
     except Failure as failure:
@@ -115,7 +115,7 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
         Failure: `governance_unavailable`: see `ledger.write_results`.
     """
     suspended = error is not None and error.code == "suspended"
-    queued = run.queued if suspended else None
+    queued = run.options.queued if suspended else None
     with suppress(Failure):
         if run.journal.id is None and suspended:
             _create(run)
@@ -138,7 +138,7 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
             ledger.queued(run, queued)
         else:
             code = error.code if error is not None else None
-            ledger.changed(run, state, approval=approval, code=code, queue=run.resumed.queue)
+            ledger.changed(run, state, approval=approval, code=code, queue=run.options.resumed.queue)
         await ledger.write_results(run)
         if suspended or run.repeat is not None:
             with suppress(Failure):
@@ -151,16 +151,16 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
 def _grant(run: Run, error: Failure) -> str | None:
     """The id of the session in which the run will be resumed."""
     if run.session.id is None:
-        return run.resumed.session
+        return run.options.resumed.session
     return run.session.grant(run.id, error.details.get("expires"))
 
 
 def _totals(run: Run) -> dict[str, Json]:
     return {
-        "effects": [e.as_dict() for e in run.effects],
-        "log": "".join(run.printed),
-        "calls": run.calls,
-        "policy": run.decision,
+        "effects": [e.as_dict() for e in run.report.effects],
+        "log": "".join(run.report.printed),
+        "calls": run.report.calls,
+        "policy": run.report.decision,
     }
 
 
@@ -176,7 +176,7 @@ def end_of_request(failure: Failure, run: Run) -> Failure:
     """The failure of a request. If it is a denial and earlier calls had changed something, the denial says so."""
     details = run.journal.outcome()
     if run.journal.id is None:
-        details["applied"] = int(any(e.kind != "read" for e in run.effects))
+        details["applied"] = int(any(e.kind != "read" for e in run.report.effects))
     if not failure.denied or not (details["applied"] or details["unknown"]):
         return failure
     message = f"{failure.message}; {_what_was_done(details)}"

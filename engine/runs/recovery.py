@@ -88,7 +88,7 @@ async def _settled(primitive: Primitive, step: Step, call: Call, run: Run) -> Se
     if answer.value is ...:
         # Only the effects of a known result belong to the run.
         for effect in effects:
-            run.effects.remove(effect)
+            run.report.effects.remove(effect)
         effects.clear()
     run.session.spend(**spent_by(effects))
     ledger.settled(call, run, answer.outcome, problem)

@@ -25,13 +25,15 @@ async def from_journal(call: Call, run: Run, govern: Invoke) -> Any:
     # The arguments of the request itself come from the journal's header, so they can't differ.
     given = call.given if call.depth else None
     definition = call.target.definition
-    step = run.journal.find(call.place, definition.name, definition.version, given, any_version=run.resumed.new_version)
+    step = run.journal.find(
+        call.place, definition.name, definition.version, given, any_version=run.options.resumed.new_version
+    )
     if step is not None and step.version != definition.version and call.target.version is not None:
         # The journal has the calls of another program. This one runs, too, and its calls are looked up.
         return await govern(call, run)
     if step is not None and step.ended:
         return _replayed(step, call, run)
-    if run.resumed.is_replay:
+    if run.options.resumed.is_replay:
         raise _not_in_journal(call)
     return await govern(call if step is None else replace(call, interrupted=step), run)
 
@@ -43,15 +45,15 @@ def _replayed(step: Step, call: Call, run: Run) -> Json:
         Failure: The recorded failure of the step.
     """
     if step.log:
-        run.printed_bytes += len(step.log.encode())
-        run.printed.append(step.log)
+        run.report.printed_bytes += len(step.log.encode())
+        run.report.printed.append(step.log)
         call.report.printed.append(step.log)
-        notify(run.log, call.name, step.log)
-    run.effects.extend(step.effects)
+        notify(run.options.log, call.name, step.log)
+    run.report.effects.extend(step.effects)
     if call.target.version is not None:
         for inner in run.journal.within(call.step):
-            run.effects.extend(inner.effects)
-            run.calls += 1
+            run.report.effects.extend(inner.effects)
+            run.report.calls += 1
     if step.failure is not None:
         raise step.failure.copy()
     return step.value

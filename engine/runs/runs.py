@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from albert_tools.engine.call.context import Log, Resumed, Run, ServiceContext, checkout_in
+from albert_tools.engine.call.context import Log, RequestOptions, Resumed, Run, ServiceContext, checkout_in
 from albert_tools.engine.call.journal import RunJournal, UnwrittenJournal
 from albert_tools.engine.call.journal_reader import (
     OVER,
@@ -129,12 +129,10 @@ class Executor(Protocol):
     def active(self) -> Mapping[str, Run]:
         """The active runs, by id."""
 
-    async def invoke(
-        self, invocation: ToolInvocation, service: ServiceContext, log: Log | None = None, *, resumed: Resumed
-    ) -> ToolResult:
-        """Resume `resumed` with its original invocation."""
+    async def invoke(self, invocation: ToolInvocation, service: ServiceContext, options: RequestOptions) -> ToolResult:
+        """Resume a run with its original invocation."""
 
-    async def replay(self, invocation: ToolInvocation, service: ServiceContext, resumed: Resumed) -> ToolResult:
+    async def replay(self, invocation: ToolInvocation, service: ServiceContext, options: RequestOptions) -> ToolResult:
         """Run a program again without effects. All results of its calls are read from the journal."""
 
 
@@ -263,7 +261,6 @@ class RunManager:
                 session or loaded.header["session"],
                 loaded.header["principal"],
                 loaded.header["repeat"],
-                unsaved=unsaved,
                 queue=loaded.header.get("queue", ""),
                 batch=loaded.header.get("batch", ""),
             )
@@ -272,7 +269,7 @@ class RunManager:
         except BaseException:
             journal.close()
             raise
-        return await self._pipeline.invoke(invocation, context, log, resumed=resumed)
+        return await self._pipeline.invoke(invocation, context, RequestOptions(log, unsaved=unsaved, resumed=resumed))
 
     async def replay(self, run: str, version: str | None = None) -> ToolResult:
         """Run the program again without effects. The result of each call is read from the journal.
@@ -301,7 +298,10 @@ class RunManager:
         return await self._pipeline.replay(
             invocation,
             bare,
-            Resumed(loaded.id, run_journal, is_replay=True, unsaved=unsaved, new_version=version is not None),
+            RequestOptions(
+                unsaved=unsaved,
+                resumed=Resumed(loaded.id, run_journal, is_replay=True, new_version=version is not None),
+            ),
         )
 
     def _recorded(self, run: LoadedRun, context: ServiceContext) -> ToolResult:
