@@ -15,7 +15,7 @@ from albert_tools.store.postgres_server import Link, Server, can_be_stored, ends
 
 Row = tuple[Any, ...]
 
-#: Two statements in one message. Another process may have migrated the tables.
+#: Two statements in one message. Another release can have replaced the tables.
 _BEGIN = "BEGIN; SELECT format FROM gate"
 
 

@@ -1,8 +1,7 @@
-"""The tables of a home on PostgreSQL: creates them, and changes those of earlier releases.
+"""The tables of a home on PostgreSQL, and their creation.
 
-They are in one schema. The one row of the table `gate` has the number of their layout. A process that finds an earlier layout
-migrates it; one that finds a later layout writes nothing. The tables of the record are `record/schema.py`'s, the triggers
-`postgres_roles.py`'s. The other tables are here.
+They are in one schema. The one row of the table `gate` has the number of their layout. Another layout is refused. The tables of the
+record are `record/schema.py`'s, the triggers `postgres_roles.py`'s. The other tables are here.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import psycopg
 from psycopg import sql
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.postgres_roles import RENEWED_TRIGGERS, TRIGGERS, create_roles, grant, login
+from albert_tools.store.postgres_roles import TRIGGERS, create_roles
 from albert_tools.store.postgres_server import Server, failure_of
 from albert_tools.store.record.gate import START
-from albert_tools.store.record.schema import DEFINITIONS, QUEUES, for_postgres, postgres_tables
+from albert_tools.store.record.schema import postgres_tables
 
 #: The number of the tables below, and of the record's.
 LAYOUT = 8
-#: The lock that keeps two processes from creating or migrating the tables at the same time.
+#: The lock that keeps two processes from creating the tables at the same time.
 _CREATING = 0x416C62657274
 #: The schema of the tables, if they exist. `to_regclass` can miss a table that another process has just created.
 FIND = (
@@ -49,8 +48,6 @@ ALTER TABLE contents ALTER COLUMN content SET STORAGE EXTERNAL;
 CREATE TABLE artifacts(name TEXT COLLATE "C" PRIMARY KEY, record BYTEA NOT NULL);
 CREATE TABLE files(name TEXT COLLATE "C" PRIMARY KEY, content BYTEA NOT NULL, changed BIGINT NOT NULL);
 """
-#: What changes a layout into the next one, by its number. The triggers and the rights of the roles are renewed in any case.
-_MIGRATIONS = {4: _TOOLS + _VALUES, 5: "", 6: for_postgres(QUEUES), 7: DEFINITIONS}
 
 
 def all_tables(schema: str = "") -> str:
@@ -59,30 +56,16 @@ def all_tables(schema: str = "") -> str:
 
 
 def find(connection: psycopg.Connection, name: str) -> bool:
-    """Whether the tables exist. An earlier layout is migrated.
+    """Whether the tables exist.
 
     Raises:
-        Failure: `damaged` if the layout is not known; `permission_denied` if this user can't migrate it.
+        Failure: `damaged` if they have another layout.
         psycopg.Error: as the server says.
     """
     if connection.execute(FIND).fetchone() is None:
         return False
-    if _is_earlier(connection):
-        if not login(connection).is_owner:
-            problem = f"the database {name} has an earlier layout, and only the owner of its tables can migrate it"
-            raise Failure(
-                "permission_denied", problem, hint="have the owner run `albert fleet init`", rule="database.role"
-            )
-        with connection.transaction():
-            _lock(connection)
-            if _is_earlier(connection):
-                (layout,) = connection.execute("SELECT format FROM gate FOR UPDATE").fetchone() or (0,)
-                for number in range(layout, LAYOUT):
-                    connection.execute(_MIGRATIONS[number], prepare=False)
-                connection.execute(RENEWED_TRIGGERS, prepare=False)
-                grant(connection)
-                connection.execute("UPDATE gate SET format = %s", (LAYOUT,))
-    check(_number(connection), name)
+    (layout,) = connection.execute("SELECT format FROM gate").fetchone() or (None,)
+    check(layout, name)
     return True
 
 
@@ -138,16 +121,6 @@ def damaged(problem: str, name: str, **details: object) -> Failure:
     """The failure of a database that is not what this home has written."""
     hint = "keep the database unchanged and examine it; to begin a new record, use another database or schema"
     return Failure("damaged", problem, hint=hint, details={"path": name, **details})
-
-
-def _number(connection: psycopg.Connection) -> int | None:
-    row = connection.execute("SELECT format FROM gate").fetchone()
-    return None if row is None else int(row[0])
-
-
-def _is_earlier(connection: psycopg.Connection) -> bool:
-    number = _number(connection)
-    return number is not None and min(_MIGRATIONS) <= number < LAYOUT
 
 
 def _lock(connection: psycopg.Connection) -> None:

@@ -11,7 +11,7 @@ role `worker`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import psycopg
@@ -139,8 +139,6 @@ CREATE TRIGGER demand_role BEFORE INSERT OR UPDATE ON reviews FOR EACH ROW EXECU
 CREATE TRIGGER demand_role BEFORE INSERT OR UPDATE ON approvals FOR EACH ROW EXECUTE FUNCTION @demand_role();
 """
 
-#: They replace those of an earlier release.
-RENEWED_TRIGGERS = f"DROP FUNCTION IF EXISTS demand_role() CASCADE;{TRIGGERS.replace('@', '')}"
 _OURS = _PREFIX.format(schema="current_setting('search_path')")
 #: The login, whether it owns the tables, the beginning of the names of this home's roles, and those that the login has.
 _LOGIN = f"""
@@ -177,9 +175,9 @@ def login(connection: psycopg.Connection) -> Login:
 
 
 def create_roles(connection: psycopg.Connection) -> dict[str, str]:
-    """Create the roles of this home, unless they exist. Make the triggers anew, and `grant`. Returns the names of the roles.
+    """Create the roles of this home, unless they exist. Make the triggers anew, and grant each role exactly its rights.
 
-    Call it in a transaction that has the lock of the layout.
+    Returns the names of the roles. Call it in a transaction that has the lock of the layout.
 
     Raises:
         Failure: `permission_denied` if the user does not own the tables; `invalid_arguments` if the names are too long.
@@ -201,18 +199,13 @@ def create_roles(connection: psycopg.Connection) -> dict[str, str]:
             connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(name)))
     worker, *others = map(sql.Identifier, names.values())
     connection.execute(sql.SQL("GRANT {} TO {}").format(worker, sql.SQL(", ").join(others)))
-    connection.execute(RENEWED_TRIGGERS, prepare=False)
-    grant(connection)
+    connection.execute(f"DROP FUNCTION IF EXISTS demand_role() CASCADE;{TRIGGERS.replace('@', '')}", prepare=False)
+    _grant(connection, {role: sql.Identifier(name) for role, name in names.items()})
     return names
 
 
-def grant(connection: psycopg.Connection) -> None:
-    """Grant the roles what is theirs and nothing else, if this home has roles. Raises psycopg.Error."""
-    prefix = login(connection).prefix
-    if not all(_exists(connection, f"{prefix}{role}") for role in ROLES):
-        return
+def _grant(connection: psycopg.Connection, names: Mapping[str, sql.Identifier]) -> None:
     (space,) = connection.execute("SELECT current_setting('search_path')").fetchone() or ("",)
-    names = {role: sql.Identifier(f"{prefix}{role}") for role in ROLES}
     parts = {**names, "schema": sql.Identifier(space), "every": sql.SQL(", ").join(names.values())}
     for statement in (
         "REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM PUBLIC, {every}",

@@ -50,7 +50,7 @@ def copy(url: str, folder: Path, most: int | None = None) -> None:
     """Copy the record into the empty `folder`; nothing if it does not exist. `most` is as for `snapshot.as_folder`.
 
     Raises:
-        Failure: `io_error`; `damaged` for the tables of a later release.
+        Failure: `io_error`; `damaged` for the tables of another layout.
         Wrong: The tables are not the record's.
     """
     server = Server(url)

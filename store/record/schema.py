@@ -12,17 +12,6 @@ import re
 #: A database with another version is refused.
 VERSION = 7
 
-#: Runs that workers execute, and what begins them.
-QUEUES = """
-CREATE TABLE queued(
-  run TEXT PRIMARY KEY, queue TEXT NOT NULL, priority INTEGER NOT NULL, n INTEGER NOT NULL, workspace TEXT NOT NULL,
-  needs TEXT NOT NULL, stage TEXT NOT NULL, waits TEXT NOT NULL, tries INTEGER NOT NULL);
-CREATE INDEX queued_in_order ON queued(stage, priority, n);
-CREATE INDEX queued_by_question ON queued(waits) WHERE waits <> '';
-CREATE TABLE workers(name TEXT PRIMARY KEY, owner TEXT NOT NULL, at TEXT NOT NULL, data TEXT NOT NULL);
-CREATE TABLE schedules(name TEXT PRIMARY KEY, last TEXT NOT NULL, data TEXT NOT NULL);
-"""
-
 TABLES = """
 CREATE TABLE entries(
   n INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL);
@@ -66,10 +55,22 @@ CREATE INDEX reviews_by_state ON reviews(state, tool);
 CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL, PRIMARY KEY(session, kind)) WITHOUT ROWID;
 
 CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref)) WITHOUT ROWID;
+
+CREATE TABLE queued(
+  run TEXT PRIMARY KEY, queue TEXT NOT NULL, priority INTEGER NOT NULL, n INTEGER NOT NULL, workspace TEXT NOT NULL,
+  needs TEXT NOT NULL, stage TEXT NOT NULL, waits TEXT NOT NULL, tries INTEGER NOT NULL);
+CREATE INDEX queued_in_order ON queued(stage, priority, n);
+CREATE INDEX queued_by_question ON queued(waits) WHERE waits <> '';
+CREATE TABLE workers(name TEXT PRIMARY KEY, owner TEXT NOT NULL, at TEXT NOT NULL, data TEXT NOT NULL);
+CREATE TABLE schedules(name TEXT PRIMARY KEY, last TEXT NOT NULL, data TEXT NOT NULL);
 """
-TABLES += QUEUES
-#: Finds who has defined a version, in a database whose entries name its users.
-DEFINITIONS = "CREATE INDEX definitions ON entries(n) WHERE kind = 'definition';"
+#: What only PostgreSQL has. Its entries name the users of the database: the index finds who has defined a version. The one row of
+#: `gate` is locked by the process that writes. It has the number of the layout of all tables (`postgres_layout.py`), and names the
+#: last entry.
+_POSTGRES_TABLES = """
+CREATE INDEX definitions ON entries(n) WHERE kind = 'definition';
+CREATE TABLE gate(format INTEGER NOT NULL, n INTEGER NOT NULL, hash BLOB NOT NULL);
+"""
 
 ALL_TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
 #: The tables with the state: all but the entries and the steps.
@@ -77,14 +78,8 @@ STATE_TABLES = tuple(name for name in ALL_TABLES if name not in ("entries", "ste
 
 
 def postgres_tables() -> str:
-    """`TABLES` for PostgreSQL. The one row of `gate` is locked by the process that writes. It has the number of the layout of all
-    tables (`postgres_layout.py`), and names the last entry.
-    """
-    return f"{for_postgres(TABLES)}{DEFINITIONS}CREATE TABLE gate(format BIGINT NOT NULL, n BIGINT NOT NULL, hash BYTEA NOT NULL);"
-
-
-def for_postgres(text: str) -> str:
-    """These statements with PostgreSQL's types. Texts are compared by their bytes, as SQLite does it."""
+    """The tables in PostgreSQL, with its types. Texts are compared by their bytes, as SQLite does it."""
+    text = TABLES + _POSTGRES_TABLES
     for ours, theirs in (("INTEGER", "BIGINT"), ("BLOB", "BYTEA"), ("TEXT", 'TEXT COLLATE "C"')):
         text = re.sub(rf"\b{ours}\b", theirs, text)
     return text.replace(" WITHOUT ROWID", "")

@@ -294,26 +294,6 @@ def test_a_reviewer_can_not_decide_as_somebody_else(ada: psycopg.Connection, use
             refused(eve, "UPDATE approvals SET state = 'open' WHERE state = 'yes'")
 
 
-def test_only_the_owner_migrates(user: Users) -> None:
-    url = server().url()
-    initialize(url)
-    with closing(server().connect(url)) as connection:
-        # Everybody may do everything, as the function of an earlier release says.
-        connection.execute(
-            "CREATE OR REPLACE FUNCTION demand_role() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
-        )
-        connection.execute("DROP TABLE queued, workers, schedules; DROP INDEX definitions; UPDATE gate SET format = 6")
-    ada = Record(server().login(url, "ada", "author"))
-    with pytest.raises(Failure, match="only the owner of its tables can migrate it"):
-        ada.append("queued", {"run": "r"})
-    # Any use by the owner migrates the roles, too.
-    Record(url).append("call", {})
-    assert ada.append("worker_ended", {"name": "w", "owner": "o"}) == 2
-    with pytest.raises(Failure, match="ada isn't a reviewer"):
-        ada.append("review", REVIEW)
-    assert verify(url).ok
-
-
 def test_a_user_without_a_role_can_not_even_read(user: Users) -> None:
     with pytest.raises(Failure) as caught:
         Record(user("stranger")).append("call", {})
