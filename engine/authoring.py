@@ -271,10 +271,10 @@ class Authoring(Struct, eq=False):
         """Activate a new version without a review, if the owner's rules say so."""
         from albert_tools.engine.authority.reviews import BY_RULES
 
-        rules, reviews, manifest = self.context.governance, self.context.record.reviews, version.definition.manifest
-        if isinstance(rules, Failure) or not rules.activates_harmless or manifest is None:
+        rules, reviews = self.context.governance, self.context.record.reviews
+        if isinstance(rules, Failure) or not rules.activates_harmless:
             return
-        if is_harmless(manifest) and reviews.of(version).state == "pending":
+        if is_harmless(version.manifest) and reviews.of(version).state == "pending":
             # The version is saved. If this fails, it is pending.
             with suppress(Failure):
                 reviews.approve(version, BY_RULES, READ_ONLY)

@@ -69,11 +69,10 @@ class Description(Struct, frozen=True):
         from albert_tools.engine.review.sentences import sentence
 
         d = self.definition
-        about = {
-            "sentence": sentence(d),
-            "manifest": view(d.manifest) if d.manifest is not None else None,
-            "review": asdict(self.review) if self.review is not None else None,
-        }
+        about: dict[str, Json] = {}
+        if d.manifest is not None:
+            review = asdict(self.review) if self.review is not None else None
+            about = {"sentence": sentence(d.manifest), "manifest": view(d.manifest), "review": review}
         return {
             "name": d.name,
             "kind": d.kind,
@@ -108,7 +107,7 @@ class Description(Struct, frozen=True):
                 for v in self.versions
             ],
             "versions_total": self.total,
-            **(about if d.kind == "composite" else {}),
+            **about,
             "source": self.source,
         }
 

@@ -154,8 +154,7 @@ async def _run(
 
 def _observing(version: ToolVersion, workspace: Workspace, seen: Observed) -> Stage:
     """The stage that notes which planned calls of a version are made. Stubs answer after it."""
-    manifest = version.definition.manifest
-    numbers = {id(one): i for i, one in enumerate(manifest.calls if manifest is not None else ())}
+    numbers = {id(one): i for i, one in enumerate(version.manifest.calls)}
 
     async def observe(call: Call, run: Run) -> Call:
         if not call.depth:

@@ -137,7 +137,7 @@ class OwnerDecisions(Struct, eq=False):
         """Check saved sources again, against the newest versions of the tools that they call, and save them as new versions.
 
         Args:
-            name: The tool; by default all whose callees have changed, and all that were saved without a manifest.
+            name: The tool; by default all whose callees have changed.
             dry_run: Whether to save nothing and to run no examples.
 
         Returns:

@@ -75,6 +75,7 @@ class Renewer(Struct, eq=False):
                 hint="define it again; `albert upgrade` then upgrades the tools that call it",
                 tool=version.name,
             )
+        assert checked.definition.manifest is not None
         renewed = version.with_manifest(checked.definition.manifest)
         if is_stored:
             try:

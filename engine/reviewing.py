@@ -106,13 +106,13 @@ class Reviewer(Struct, eq=False):
         )
 
     def _listed_hosts(self, version: ToolVersion) -> frozenset[str]:
-        authority, manifest = self.context.authority, version.definition.manifest
-        if authority is None or manifest is None:
+        authority = self.context.authority
+        if authority is None:
             return frozenset()
         layers = authority.policy.layers
         return frozenset(
             host
-            for call in manifest.calls
+            for call in version.manifest.calls
             for host in hosts_of(call)
             if (definition := self._primitive(call.tool)) is not None
             and lists_host(layers, definition, host_of(f"https://{host}") or "")

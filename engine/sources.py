@@ -159,8 +159,6 @@ class Sources(Struct, eq=False):
         while pending:
             version = pending.pop()
             stored = version.definition
-            if stored.manifest is None:
-                continue  # Without one, no call of it is approved.
             callees = await self.callees(version)
             pinned = {callee.name: callee.definition for callee in callees}
             checked = (await self._check(version.source, pinned, compiled=True)).checked

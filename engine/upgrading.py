@@ -62,10 +62,8 @@ class Upgrader(Struct, eq=False):
         proposed: dict[str, ToolDefinition] = {}
         upgrades = []
         for version, newest in await asyncio.to_thread(self._versions, name):
-            if version.definition.manifest is not None and not self._changed(version, proposed):
-                continue
-            upgrade = await self._upgraded(version, newest, proposed, dry_run)
-            upgrades += [upgrade] if upgrade is not None else []
+            if self._changed(version, proposed):
+                upgrades.append(await self._upgraded(version, newest, proposed, dry_run))
         return upgrades
 
     def _versions(self, name: str | None) -> list[tuple[ToolVersion, str]]:
@@ -92,7 +90,7 @@ class Upgrader(Struct, eq=False):
 
     async def _upgraded(
         self, version: ToolVersion, newest: str, proposed: dict[str, ToolDefinition], dry_run: bool
-    ) -> Upgrade | None:
+    ) -> Upgrade:
         name = version.name
         try:
             if dry_run:

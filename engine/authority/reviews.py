@@ -175,15 +175,10 @@ class Reviews:
             seen: The state that the reviewer has seen; None if any other decision may be replaced.
 
         Raises:
-            Failure: `outdated` if the version has no manifest, or has another one; `invalid_arguments` if somebody else has decided
-                otherwise meanwhile.
+            Failure: `outdated` if the version has another manifest; `invalid_arguments` if somebody else has decided otherwise
+                meanwhile.
         """
         tool, digest = version.name, version.definition.manifest_digest
-        if not digest:
-            message = (
-                f"version {version.version[:12]} of {tool} was saved without a manifest, so its calls can't be reviewed"
-            )
-            raise Failure("outdated", message, hint=f"`albert upgrade {tool}` checks it again", tool=tool)
         if manifest not in (None, digest):
             message = f"the manifest of {tool} is not the one that was reviewed"
             raise Failure("outdated", message, hint="review it again", tool=tool)

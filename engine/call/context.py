@@ -185,7 +185,7 @@ class ServiceContext(Struct, frozen=True):
     def flow_decisions(self, definition: ToolDefinition) -> list[Decision]:
         """The flows of a composite that the rules deny or ask about, as far as they are known before it runs.
 
-        The list is empty for a primitive, for a composite without a manifest, and if no decision is possible.
+        The list is empty for a primitive, and if no decision is possible.
         """
         authority, manifest = self.authority, definition.manifest
         if authority is None or manifest is None:

@@ -27,10 +27,9 @@ class Fence:
     """
 
     def __init__(self, version: ToolVersion, arguments: Mapping[str, Any], depth: int, spell: Spell = normal) -> None:
-        manifest = version.definition.manifest
         self.version = version
         self.depth = depth
-        self._planned = manifest.calls if manifest is not None else ()
+        self._planned = version.manifest.calls
         self._arguments = arguments
         self._written = spell
         #: How many calls are counted with a planned call, by the planned calls that allow them.
@@ -48,17 +47,13 @@ class Fence:
             callers: The saved tools between the approved version and the call, outermost first.
 
         Returns:
-            Why the call is outside of the manifest, or None; and the planned calls that allow it. There are none if only the
-            effects of a callee are known.
+            Why the call is outside of the manifest, or None; and the planned calls that allow it.
         """
         given = arguments if isinstance(arguments, dict) else {}
         named = [i for i, one in enumerate(self._planned) if one.tool == tool.name and one.via == callers]
         allowing = frozenset(i for i in named if inside(self._planned[i], given, self._arguments, self._spell))
         if allowing:
             return self._too_often(tool.name, allowing), tuple(self._planned[i] for i in sorted(allowing))
-        # The manifest of a callee that was saved without one is its effects.
-        if any(p.tool in callers and set(tool.effects) <= set(p.effects) for p in self._planned):
-            return None, ()
         return outside([self._planned[i] for i in named], tool.name, given, self._arguments, self._spell), ()
 
     def _spell(self, path: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.command_rules import words_of
 from albert_tools.engine.policy.flow_rules import READS, TELLS, seen_in
@@ -72,13 +73,11 @@ def is_approved(run: Run) -> bool:
     return run.options.unsaved is None and version is not None and reviews.of(version).approved
 
 
-def planned(call: Call, run: Run) -> list[int]:
+def planned(call: Call, manifest: Manifest) -> list[int]:
     """The planned calls in the manifest of the request's program that a call of it can be."""
-    manifest = run.target.definition.manifest
-    calls = manifest.calls if manifest is not None else ()
-    of_tool = [i for i, c in enumerate(calls) if c.tool == call.name]
+    of_tool = [i for i, c in enumerate(manifest.calls) if c.tool == call.name]
     # In the manifest of a large program, all calls of a tool are one.
-    return [i for i in of_tool if calls[i].via == call.callers[1:]] or of_tool
+    return [i for i in of_tool if manifest.calls[i].via == call.callers[1:]] or of_tool
 
 
 def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesInForce, run: Run) -> list[str]:

@@ -105,7 +105,8 @@ class ToolDefinition(Struct, frozen=True, dict=True):
     composite. `timeout` is in seconds. `version` is the content hash of a composite or the schema hash of a primitive. By default,
     `category` and `risk` follow from the effects. Policy can allow the tool only in `allowed_modes`. If `approval` is true, a
     person is always asked. `rate_limit` is in calls per hour; None means that only policy limits the calls. A tool with `sandbox`
-    runs confined. `declared` is what a primitive says about its data; `manifest` is what a composite can do, if it is known.
+    runs confined. `declared` is what a primitive says about its data; `manifest` is what a composite can do.
+    A primitive has no manifest, nor a source while it is checked.
     """
 
     name: str
@@ -160,8 +161,9 @@ class ToolDefinition(Struct, frozen=True, dict=True):
 
     @cached_property
     def manifest_digest(self) -> str:
-        """The digest of what the manifest says; empty if it is not known."""
-        return digest(replace(self.manifest, analysis=0).as_dict()) if self.manifest is not None else ""
+        """The digest of what the manifest of a composite says."""
+        assert self.manifest is not None
+        return digest(replace(self.manifest, analysis=0).as_dict())
 
     def parameters_schema(self) -> Schema:
         """All parameters as one JSON Schema object that allows no other names."""
@@ -377,12 +379,17 @@ class ToolVersion(Struct, frozen=True):
         return self.definition.name
 
     @property
-    def is_current(self) -> bool:
-        """Whether the present analysis has made its manifest, or it has none."""
-        manifest = self.definition.manifest
-        return manifest is None or manifest.analysis == ANALYSIS
+    def manifest(self) -> Manifest:
+        """What it can do. Each version has a manifest when it is stored or run."""
+        assert self.definition.manifest is not None
+        return self.definition.manifest
 
-    def with_manifest(self, manifest: Manifest | None) -> ToolVersion:
+    @property
+    def is_current(self) -> bool:
+        """Whether the present analysis has made its manifest."""
+        return self.manifest.analysis == ANALYSIS
+
+    def with_manifest(self, manifest: Manifest) -> ToolVersion:
         """The same version with another manifest. The manifest is no part of its hash."""
         return replace(self, definition=replace(self.definition, manifest=manifest))
 
@@ -415,9 +422,8 @@ class ToolVersion(Struct, frozen=True):
     def to_document(self) -> Json:
         """The stored JSON form."""
         by = {"author": self.author} if self.author else {}
-        known = self.definition.manifest
-        manifest = {"manifest": known.as_dict()} if known is not None else {}
-        return {**self.content(), "created": self.created, "version": self.version, **by, **manifest}
+        about: Json = {"created": self.created, "version": self.version, "manifest": self.manifest.as_dict()}
+        return {**self.content(), **about, **by}
 
     @classmethod
     def from_document(cls, document: Json) -> ToolVersion:
@@ -441,7 +447,7 @@ class ToolVersion(Struct, frozen=True):
                 depth=document["depth"],
                 timeout=document["timeout"],
                 version=document["version"],
-                manifest=Manifest.from_dict(document["manifest"]) if "manifest" in document else None,
+                manifest=Manifest.from_dict(document["manifest"]),
             )
             program = Program(
                 name=document["name"],

@@ -135,7 +135,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     """A call of a primitive that a run can make.
 
     Attributes:
-        tool: The primitive. A saved tool only if its own manifest is not known: then it can do anything that its effects allow.
+        tool: The primitive.
         effects: The primitive's effects.
         line: The line of the source. For a call by a saved tool: the line that calls the saved tool.
         via: The saved tools between the source and this call, outermost first.

@@ -44,11 +44,11 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     flows, program = call.rules.authority.policy.flows, run.target.definition
     definition, manifest = call.target.definition, program.manifest
     decisions = []
-    if call.target.primitive is not None and (not call.depth or manifest is None):
-        # Without a manifest, a call of a program is judged as if the agent had made it by hand. The owner has no session.
+    if manifest is None:
+        # A primitive that is called by hand. The owner has no session.
         if run.session.id is not None:
             decisions += flows.judge_session(definition, call.arguments, run.session.seen)
-    elif manifest is not None and not call.depth:
+    elif not call.depth:
         decisions += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
         if flows.of_sessions:
             seen, before = run.session.seen(), run.journal.entered(call.step, definition, call.arguments)
@@ -56,9 +56,9 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
             run.seen_before = before.seen if before is not None else frozenset(seen)
             seen = {kind: example for kind, example in seen.items() if kind in run.seen_before}
             decisions += flows.judge_request(program.name, manifest, is_approved(run), seen)
-    elif manifest is not None and call.target.primitive is not None:
+    elif call.target.primitive is not None:
         if flows.flows(manifest, program.version):
-            version, calls = program.version, planned(call, run)
+            version, calls = program.version, planned(call, manifest)
             paths = _files_read(call.target.primitive, call, run)
             for rule, path in flows.begun_by_link(manifest, version, calls, paths).items():
                 run.journal.note_read(rule, path)
@@ -78,7 +78,7 @@ def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
     reads_private = run.journal.has_read("private")
     if is_approved(run):
         flows = call.rules.authority.policy.flows
-        is_open = reads_private and flows.is_given(manifest, planned(call, run))
+        is_open = reads_private and flows.is_given(manifest, planned(call, manifest))
     else:
         is_open = reads_private or bool(run.seen_before)
     seen = run.session.seen() if is_open else {}

@@ -126,10 +126,10 @@ def split(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
     return read, [line for block, is_quiet in zip(blocks, quiet, strict=True) if is_quiet for line in block]
 
 
-def effects_of_lines(manifest: Manifest | None) -> dict[int, tuple[str, ...]]:
-    """The effects of the calls in each line of the source that makes calls. Empty without a manifest."""
+def effects_of_lines(manifest: Manifest) -> dict[int, tuple[str, ...]]:
+    """The effects of the calls in each line of the source that makes calls."""
     by_line: dict[int, set[str]] = {}
-    for call in manifest.calls if manifest is not None else ():
+    for call in manifest.calls:
         by_line.setdefault(call.line, set()).update(call.effects)
     return {line: tuple(e for e in EFFECTS if e in effects) for line, effects in sorted(by_line.items())}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.fixed_hosts import fixed_hosts
 from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, call_of, data_of, values_in
 from albert_tools.engine.model.messages import listed
@@ -28,14 +27,11 @@ _OUTPUTS = (
 )
 
 
-def sentence(definition: ToolDefinition) -> str:
-    """What a tool does, as its manifest says. Without a manifest, the sentence says that nothing is known."""
-    if definition.manifest is None:
-        effects = ", ".join(definition.effects) or "none"
-        return f"Nothing is known but its effects ({effects}): an earlier release saved it, and `albert upgrade` checks it."
-    clauses = [*_Clauses(definition.manifest).all()] or ["computes its result and calls no tools"]
+def sentence(manifest: Manifest) -> str:
+    """What a tool does, as its manifest says."""
+    clauses = [*_Clauses(manifest).all()] or ["computes its result and calls no tools"]
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
-    return f"{text[0].upper()}{text[1:]}{_leak(definition.manifest)}."
+    return f"{text[0].upper()}{text[1:]}{_leak(manifest)}."
 
 
 def _leak(manifest: Manifest) -> str:

@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 
-from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.fixed_hosts import host_of
 from albert_tools.engine.model.manifest import (
     Alternative,
@@ -72,14 +72,12 @@ _GENERIC = frozenset("key token secret password api".split())
 _SECOND = frozenset("co com org net ac gov edu".split())
 
 
-def undescribed(definition: ToolDefinition, listed_hosts: Collection[str] = ()) -> tuple[str, ...]:
-    """What a tool does and its name and description do not mention, the riskiest first. Empty without a manifest.
+def undescribed(version: ToolVersion, listed_hosts: Collection[str] = ()) -> tuple[str, ...]:
+    """What a version does and its name and description do not mention, the riskiest first.
 
     `listed_hosts`, which the owner's rules name, need no mention.
     """
-    if definition.manifest is None:
-        return ()
-    omissions = [*dict.fromkeys(_Comparison(definition, definition.manifest, listed_hosts).all())]
+    omissions = [*dict.fromkeys(_Comparison(version.definition, version.manifest, listed_hosts).all())]
     more = [f"and {len(omissions) - _MAX_FOUND:,} more"] if len(omissions) > _MAX_FOUND else []
     return (*omissions[:_MAX_FOUND], *more)
 

@@ -39,18 +39,18 @@ class Change(Struct, frozen=True):
 class Changes(Struct, frozen=True):
     """The differences from version `since`: of the manifests, riskiest first, and of the sources, as a unified diff.
 
-    `manifest` is None if one of the versions has no manifest. `unknown` are the arguments of changing calls about which the new
-    manifest does not know everything, so that equal manifests do not mean equal arguments: ``content of write_file``.
+    `unknown` are the arguments of changing calls about which the new manifest does not know everything, so that equal manifests do
+    not mean equal arguments: ``content of write_file``.
     """
 
     since: str
-    manifest: tuple[Change, ...] | None
+    manifest: tuple[Change, ...]
     source: tuple[str, ...]
     unknown: tuple[str, ...] = ()
 
     def same(self) -> str:
-        """What equal manifests mean, in a sentence. Empty if the manifests differ, or one is not known."""
-        if self.manifest is None or self.manifest:
+        """What equal manifests mean, in a sentence. Empty if the manifests differ."""
+        if self.manifest:
             return ""
         if not self.source:
             return "The manifest and the source are the same; the tools that it calls have changed."
@@ -60,9 +60,8 @@ class Changes(Struct, frozen=True):
 
 def changes(old: ToolVersion, new: ToolVersion) -> Changes:
     """What is new in a version."""
-    before, after = old.definition.manifest, new.definition.manifest
-    known = tuple(manifest_changes(before, after)) if before is not None and after is not None else None
-    return Changes(old.version, known, source_diff(old.source, new.source), tuple(_unknown(after)) if after else ())
+    differences = tuple(manifest_changes(old.manifest, new.manifest))
+    return Changes(old.version, differences, source_diff(old.source, new.source), tuple(_unknown(new.manifest)))
 
 
 def _unknown(manifest: Manifest) -> Iterator[str]:

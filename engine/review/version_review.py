@@ -87,24 +87,22 @@ class VersionReview(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """What the version does, in one sentence from its manifest."""
-        return sentence(self.version.definition)
+        return sentence(self.version.manifest)
 
     @property
     def undescribed(self) -> tuple[str, ...]:
         """What the version does and its author does not mention, see `engine.review.undescribed`."""
-        return undescribed(self.version.definition, self.listed_hosts)
+        return undescribed(self.version, self.listed_hosts)
 
     @property
     def unusual(self) -> tuple[str, ...]:
         """What is unusual about the version, see `engine.review.unusual`."""
-        manifest = self.version.definition.manifest
-        return () if manifest is None else unusual(manifest, self.listed_hosts)
+        return unusual(self.version.manifest, self.listed_hosts)
 
     @property
     def lines(self) -> list[Line]:
-        """The manifest for people; empty if there is none."""
-        manifest = self.version.definition.manifest
-        return [] if manifest is None else lines(manifest)
+        """The manifest for people."""
+        return lines(self.version.manifest)
 
     @property
     def untried(self) -> tuple[str, ...]:
@@ -112,8 +110,8 @@ class VersionReview(Struct, frozen=True):
 
         A call counts as made if an example made one that it allows, also if a stub answered.
         """
-        manifest = self.version.definition.manifest
-        if manifest is None or not self.examples:
+        manifest = self.version.manifest
+        if not self.examples:
             return ()
         made = {number for example in self.examples for number in example.calls}
         missing = {number for number in range(len(manifest.calls)) if number not in made}
@@ -135,7 +133,7 @@ class VersionReview(Struct, frozen=True):
     @property
     def effects_of_lines(self) -> dict[int, tuple[str, ...]]:
         """The effects of the calls in each line of the source that makes calls."""
-        return effects_of_lines(self.version.definition.manifest)
+        return effects_of_lines(self.version.manifest)
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
@@ -155,7 +153,7 @@ class VersionReview(Struct, frozen=True):
             "sentence": self.sentence,
             "undescribed": list(self.undescribed),
             "unusual": list(self.unusual),
-            "manifest": None if d.manifest is None else view(d.manifest),
+            "manifest": view(self.version.manifest),
             "look_alikes": self.look_alikes,
             "flow_rules": [{"verdict": verdict, "message": message} for verdict, message in self.flows],
             "changes": json_form(self.changes),

@@ -228,8 +228,8 @@ def _is_news(entry: Entry, document: dict[str, Any]) -> bool:
     """Whether a document changes an entry. If it has only another manifest, it becomes the newest document with that manifest."""
     newest = entry.newest()
     if newest.version == document["version"] and not entry.deleted:
-        manifest = document.get("manifest")
-        if manifest is None or Manifest.from_dict(manifest) == newest.definition.manifest:
+        manifest = document["manifest"]
+        if Manifest.from_dict(manifest) == newest.manifest:
             return False
         document.clear()
         document.update(newest.to_document(), manifest=manifest)

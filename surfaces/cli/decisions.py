@@ -150,8 +150,6 @@ def _of_session(
     seen = {kind: f"{kind} data" for kind in session.seen}
     if definition.name in RESERVED:
         return decisions  # An action passes no stage of flows.
-    if definition.kind == "primitive":
+    if definition.manifest is None:
         return decisions + flows.judge_session(definition, arguments, lambda: seen)
-    if definition.manifest is not None:
-        decisions += flows.judge_request(definition.name, definition.manifest, is_approved, seen)
-    return decisions
+    return decisions + flows.judge_request(definition.name, definition.manifest, is_approved, seen)

@@ -99,8 +99,6 @@ def _asks(console: Console) -> bool:
 def _next_command(review: VersionReview, options: argparse.Namespace) -> str:
     """The command that a person gives next about a pending version, as a phrase."""
     name, _, _ = options.name.partition("@")
-    if review.version.definition.manifest is None:
-        return f"`{command_line(options.home, 'upgrade', name)}` finds out what it can do; then you can approve it"
     # Without the version, a newer one that nobody has read would be approved.
     shown = f"{name}@{review.version.version[:DIGITS]}"
     return f"decide with `{command_line(options.home, 'review', shown, '--approve')}`, --send-back or --reject"
@@ -150,7 +148,7 @@ def _queue(service: ToolService, options: argparse.Namespace, console: Console) 
     listed = [(service.reviews.of(v), v) for v in (service.store.load(w.tool, w.version) for w in on_page)]
     if console.json:
         queue = [
-            {"name": s.tool, "version": s.version, "by": s.by, "since": s.time, "sentence": sentence(v.definition)}
+            {"name": s.tool, "version": s.version, "by": s.by, "since": s.time, "sentence": sentence(v.manifest)}
             for s, v in listed
         ]
         console.document({"ok": True, "queue": queue, "page": options.page, "pages": pages, "waiting": len(versions)})
@@ -161,7 +159,7 @@ def _queue(service: ToolService, options: argparse.Namespace, console: Console) 
         author = service.reviews.author(state.tool, state.version, version.author)
         console.say(f"{head}  {console.paint(_age(state, author, now), 'dim')}", 4)
         effects = version.definition.effects
-        console.say(f"    {sentence(version.definition)}  [{effects_text(effects, console) or 'no effects'}]", 4)
+        console.say(f"    {sentence(version.manifest)}  [{effects_text(effects, console) or 'no effects'}]", 4)
     note_page(console, options.page, pages, len(versions), command_line(options.home, "review"))
     if versions:
         console.note(f"`{command_line(options.home, 'review')} NAME` shows one in full")
@@ -244,11 +242,9 @@ def _changes(review: VersionReview, console: Console) -> None:
     if changed is None:
         return
     _heading("new since the last approved version", console, console.paint(changed.since[:DIGITS], "dim"))
-    if changed.manifest is None:
-        console.say(console.paint("  the approved version has no manifest to compare with", "yellow"), 4)
     if same := changed.same():
         console.say(f"  {same}", 2)
-    for change in changed.manifest or ():
+    for change in changed.manifest:
         sign = {"more": "+", "less": "-"}.get(change.direction, "~")
         style = STYLES["danger" if change.risk >= 3 else "warning"] if change.direction != "less" else STYLES["quiet"]
         console.say(console.paint(f"  {sign} {change.text}", *style), 4)

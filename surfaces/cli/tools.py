@@ -17,6 +17,7 @@ from albert_tools.engine.listing import LIBRARY, Listed, first_line
 from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
 from albert_tools.engine.model.describe import bounds_of, data_of, example_of, shape_of, timeout_of
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.model.messages import counted
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.visible_text import visible
@@ -199,8 +200,8 @@ def show(options: argparse.Namespace, console: Console) -> int:
     console.say()
     _parameters(d, console)
     console.say()
-    if d.kind == "composite":
-        _what_it_can_do(d, console)
+    if d.manifest is not None:
+        _what_it_can_do(d.manifest, console)
     for name, text in _facts(description, console):
         console.say(f"{name.ljust(8)} {text}", 9)
     for callee in description.calls:
@@ -229,7 +230,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
             f"it calls an older {', '.join(replaced)}: define {safe(d.name)} again from its source to call the newest"
         )
         console.say(console.paint(older, "yellow"), 2)
-    if description.source:
+    if d.manifest is not None:
         console.say()
         print_source(description.source, console, effects_of_lines(d.manifest))
     return 0
@@ -298,11 +299,10 @@ def _facts(description: Description, console: Console) -> Iterator[tuple[str, st
         yield "data", safe(data.replace("`", ""))
 
 
-def _what_it_can_do(d: ToolDefinition, console: Console) -> None:
+def _what_it_can_do(manifest: Manifest, console: Console) -> None:
     """Print the manifest of a saved tool."""
-    console.say(console.paint(sentence(d), "bold"))
-    if d.manifest is not None:
-        print_lines(lines(d.manifest), console)
+    console.say(console.paint(sentence(manifest), "bold"))
+    print_lines(lines(manifest), console)
     console.say()
 
 

@@ -24,13 +24,7 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
             console.say(f"{console.paint('error', 'red')} {safe(each.name)}: {safe(each.problem)}", 2)
             continue
         word = "would be pending" if options.dry_run else "pending"
-        # The version is the same if it only gets what an earlier release did not store.
-        same = each.before == each.after
-        what = (
-            f"{each.after[:DIGITS]}, now with its manifest"
-            if same
-            else f"{each.before[:DIGITS]} → {each.after[:DIGITS]}"
-        )
+        what = f"{each.before[:DIGITS]} → {each.after[:DIGITS]}"
         console.say(f"{word} {console.paint(safe(each.name), 'cyan')}  {what}")
         for name, before, after in each.pins:
             console.say(f"  calls {safe(name)}  {before[:DIGITS]} → {after[:DIGITS]}", 4)

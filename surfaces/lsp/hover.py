@@ -40,7 +40,7 @@ def _described(description: Description) -> str:
     d, policy = description.definition, description.policy
     parameters = [f"  {p.name}: {one_line(p.description)}" for p in d.parameters if p.description]
     parts = [d.signature(), safe(d.description.strip()), "\n".join(parameters)]
-    facts = [sentence(d)] if d.kind == "composite" else []
+    facts = [sentence(d.manifest)] if d.manifest is not None else []
     facts.append(f"effects: {', '.join(d.effects) or 'none'}")
     if policy:
         mode = f" in {policy['mode']}" if policy.get("mode") else ""

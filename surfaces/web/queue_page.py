@@ -70,7 +70,7 @@ def _version(service: ToolService, state: VersionState, active: dict[str, str]) 
         "user": service.reviews.definers(state.tool).get(state.version, ""),
     }
     try:
-        definition = service.store.load(state.tool, state.version).definition
+        version = service.store.load(state.tool, state.version)
     except Failure as failure:
         return {**row, "effects": (), "sentence": failure.message}
-    return {**row, "effects": definition.effects, "sentence": sentence(definition)}
+    return {**row, "effects": version.definition.effects, "sentence": sentence(version.manifest)}

@@ -68,15 +68,12 @@ async def tool_page(service: ToolService, name: str, version: str | None, rerun:
 def _version_values(service: ToolService, review: VersionReview) -> dict[str, Any]:
     version = review.version
     definition, name = version.definition, version.name
-    calls = definition.manifest.calls if definition.manifest is not None else ()
     return {
         "name": name,
         "state": service.reviews.of(version),
-        "effects": definition.effects,
-        "known": definition.manifest is not None,
         "lines": split(review.lines),
         "claim": f"{definition.signature()}\n\n{definition.description}",
-        "source": source_lines(version.source, calls),
+        "source": source_lines(version.source, version.manifest.calls),
         "diff": [_diff_line(line) for line in review.changes.source] if review.changes else [],
         "graph": graph_svg(review.graph) if any(n.kind == "composite" for n in review.graph[1:]) else None,
         "undrawn": max(0, len(review.graph) - MAX_BOXES),

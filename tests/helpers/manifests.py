@@ -64,8 +64,7 @@ def manifest(*calls: PlannedCall, **more: Any) -> Manifest:
     return Manifest(effects, calls, **more)
 
 
-def tool(known: Manifest | None, *parameters: str, name: str = "t") -> ToolDefinition:
+def tool(known: Manifest, *parameters: str, name: str = "t") -> ToolDefinition:
     """A saved tool with a manifest, and parameters that are texts."""
-    effects = known.effects if known is not None else ("read",)
     given = tuple(ToolParameter(p, {"type": "string"}) for p in parameters)
-    return ToolDefinition(name, "Says anything.", given, {}, effects, "composite", manifest=known)
+    return ToolDefinition(name, "Says anything.", given, {}, known.effects, "composite", manifest=known)

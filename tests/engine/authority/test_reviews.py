@@ -130,15 +130,6 @@ def test_a_version_is_approved_with_the_manifest_that_was_read(reviews: Reviews)
     assert reviews.approve(FIRST, "ann", manifest=read).state == "active"
 
 
-def test_a_version_without_a_manifest_is_pending_and_can_not_be_approved(
-    reviews: Reviews, store: TinyToolStore
-) -> None:
-    store.save(SECOND.with_manifest(None))
-    assert reviews.state("shout", SECOND.version).state == "pending"
-    with pytest.raises(Failure, match="without a manifest"):
-        reviews.approve(store.load("shout"), "ann")
-
-
 def approve_in_turn(report: Report, folder: Path, versions: list[str], rounds: int) -> None:
     """Approve one version after the other, and report each decision after it was made."""
     with Record(folder / "record") as record:

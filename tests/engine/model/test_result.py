@@ -12,6 +12,7 @@ import pytest
 from albert_tools import Failure, ToolDefinition, ToolInvocation, ToolParameter, ToolResult
 from albert_tools.engine.model.definition import Callee, Program, ToolVersion, canonical, digest, spell
 from albert_tools.engine.model.error_codes import CODES, DENIALS, FailureCategory
+from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.engine.model.result import Effect
 
@@ -119,9 +120,8 @@ def test_spelling() -> None:
 
 
 def version() -> ToolVersion:
-    definition = ToolDefinition(
-        "t", "Do.", (ToolParameter("a", {"type": "string"}),), {}, ("read",), kind="composite", depth=1
-    )
+    given, known = (ToolParameter("a", {"type": "string"}),), Manifest(("read",))
+    definition = ToolDefinition("t", "Do.", given, {}, ("read",), kind="composite", depth=1, manifest=known)
     program = Program("t", "t", "def t(a):\n    return a", ("json",), (1, 3))
     return ToolVersion(definition, "source\n", program, (Callee("read_file", "primitive", "0" * 64),)).named()
 

@@ -162,16 +162,6 @@ def test_the_nearest_approved_caller_answers_for_a_call(bench: Bench) -> None:
     assert bench.value("outer", a="y") == "y"
 
 
-def test_a_callee_without_a_manifest_does_what_its_effects_allow_and_asks(bench: Bench) -> None:
-    bench.define(SHRED, "inner", "a: str")
-    bench.define("return tools.inner(a=a)", "outer", "a: str")
-    unknown = PlannedCall("inner", ("delete",), arguments={"a": parameter("a")})
-    approved(bench, Manifest(calls=(unknown,)), "outer")
-    assert bench.error("outer", a="x").code == "suspended"
-    approved(bench, Manifest(calls=(replace(unknown, effects=("read",)),)), "outer")
-    assert bench.error("outer", a="x").rule == "manifest"
-
-
 def test_the_text_of_a_number_that_a_caller_gives(bench: Bench) -> None:
     bench.define("return [tools.look(at=c) for c in str(n)]", "inner", "n: int")
     bench.define("return tools.inner(n=-12)", "outer")

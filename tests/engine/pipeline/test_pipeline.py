@@ -20,7 +20,6 @@ from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import check_or_raise
-from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.engine.model.result import ToolInvocation
@@ -35,6 +34,7 @@ from tests.engine.conftest import Deeper
 from tests.helpers.children import PATIENCE
 from tests.helpers.effort import examples
 from tests.helpers.gate import GATE, until, until_async
+from tests.helpers.versions import version_of
 
 CATCH = "try:\n        {call}\n    except ToolError as e:\n        return [e.code, e.tool, e.message, e.retryable]"
 
@@ -220,7 +220,7 @@ def test_a_caller_without_time_left(tmp_path: Path) -> None:
         def load(self, name: str, version: str | None = None) -> Any:
             clock.advance(1000)
             catalog = registry()
-            return compile_version(check_or_raise('def t() -> int:\n    """One."""\n    return 1\n', catalog), "")
+            return version_of(check_or_raise('def t() -> int:\n    """One."""\n    return 1\n', catalog))
 
     with scratch_workspace() as scratch, Record(tmp_path) as record:
         made, around = pipeline(scratch.workspace, record, clock=clock, store=Slow())
@@ -278,7 +278,7 @@ def test_depth_is_limited_at_run_time(bench: Any, one: Any) -> None:
     bench.define("return 0", "d1")
     for i in range(2, 10):
         checked = check_or_raise(one(f"return tools.d{i - 1}() + 1", f"d{i}"), Deeper(inner))
-        inner.store.save(compile_version(checked, "2025-01-01T00:00:00+00:00"))
+        inner.store.save(version_of(checked))
     assert bench.value("d8") == 7
     error = bench.error("d9")
     assert (error.code, error.tool) == ("depth_limit", "d8")
@@ -326,7 +326,7 @@ def test_a_call_that_was_not_checked_is_denied(bench: Any, one: Any) -> None:
     from msgspec.structs import replace
 
     inner = bench.service.service
-    version = compile_version(check_or_raise(one(catching("tools.look()"), "unpinned"), inner.registry), "")
+    version = version_of(check_or_raise(one(catching("tools.look()"), "unpinned"), inner.registry))
     inner.store.save(replace(version, calls=(), version="").named())
     assert bench.value("unpinned")[:3] == ["permission_denied", "look", "unpinned was not checked to call 'look'"]
     assert bench.done == []

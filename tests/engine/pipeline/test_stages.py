@@ -16,8 +16,8 @@ import pytest
 
 from albert_tools import Budget, CallContext, Failure, SyncToolService, primitive
 from albert_tools.engine.check.checker import check_or_raise
-from albert_tools.engine.compile.program import compile_version
 from tests.engine.conftest import DONE, PRIMITIVES, Bench, Deeper, one
+from tests.helpers.versions import version_of
 
 
 @primitive(effects=["write"], paths={"path": "write"})
@@ -455,7 +455,7 @@ def test_nesting_too_deep(make_bench: Any) -> None:
     bench.define('return tools.launch(name="a")', "d1")
     for i in range(2, 10):
         checked = check_or_raise(one(f"return tools.d{i - 1}()", f"d{i}"), Deeper(inner))
-        inner.store.save(compile_version(checked, "2025-01-01T00:00:00+00:00"))
+        inner.store.save(version_of(checked))
     # The depth is checked before the rules for the tool.
     assert bench.error("d9").code == "depth_limit"
     assert [(d["tool"], d["code"]) for k, d in since(bench, 0) if k == "denied"] == [("d1", "depth_limit")]
@@ -473,7 +473,7 @@ def test_the_owner_sets_the_depth(make_bench: Any) -> None:
     # A tool that was saved before is refused before it has an effect.
     inner = bench.service.service
     checked = check_or_raise(one('tools.launch(name="b")\n    return tools.d2()', "d3"), inner.registry)
-    inner.store.save(compile_version(checked, "2025-01-01T00:00:00+00:00"))
+    inner.store.save(version_of(checked))
     error = bench.error("d3")
     assert (error.code, error.message, bench.done) == ("depth_limit", message, [])
     assert (bench.value("d2"), bench.done) == ("a", ["a"])

@@ -15,7 +15,7 @@ from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
 from albert_tools.engine.review.manifest_view import Line, lines, split, view
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.engine.review.value_words import MAX_ALTERNATIVES
-from tests.helpers.manifests import deletes, given, manifest, moves, reads, requests, text, times, tool, writes
+from tests.helpers.manifests import deletes, given, manifest, moves, reads, requests, text, times, writes
 
 BELOW = Hole("below")
 REPORT = manifest(
@@ -218,7 +218,7 @@ def test_a_recipient_and_the_arguments_of_a_program_are_shown_by_name() -> None:
         "run_tests up to 1,000 ×, the limit of a run",
         '  args ["-q", …]',
     ]
-    assert sentence(tool(known)) == 'Runs run_tests with ["-q", …] and sends to {bob}.'
+    assert sentence(known) == 'Runs run_tests with ["-q", …] and sends to {bob}.'
 
 
 def test_a_command_may_execute_what_the_tool_has_written() -> None:
@@ -322,11 +322,10 @@ def test_the_json_form() -> None:
         ),
         (manifest(PlannedCall("current_time", ("read",))), "Calls current_time."),
         (Manifest(), "Computes its result and calls no tools."),
-        (None, "Nothing is known but its effects (read): an earlier release saved it, and `albert upgrade` checks it."),
     ],
 )  # fmt: skip
-def test_the_sentence_comes_from_the_manifest_alone(known: Manifest | None, said: str) -> None:
-    assert sentence(tool(known)) == said
+def test_the_sentence_comes_from_the_manifest_alone(known: Manifest, said: str) -> None:
+    assert sentence(known) == said
 
 
 HOSTILE = st.text(st.sampled_from("a{}‹›\"'\\\n\r\t\x1b\x9b\u202e\u200b\u2028рх/.*") | st.characters(), max_size=12)
@@ -339,7 +338,7 @@ def test_hostile_texts_stay_on_their_line_and_visible(constant: str, name: str, 
         name, ("network",), 1, (constant,), {key: Value(fields={constant: value}), "url": value}, {"url": "url"}
     )
     known = manifest(reads(value), call, printed=(f"parameter:{name}",))
-    for shown in [sentence(tool(known)), *(part for one in lines(known) for part in (one.text, one.name))]:
+    for shown in [sentence(known), *(part for one in lines(known) for part in (one.text, one.name))]:
         assert shown == one_line(escape_invisible(shown))
         assert not look_alikes(constant) or look_alikes(constant) != look_alikes(shown)
 
@@ -353,7 +352,7 @@ def test_fixed_text_beside_data_is_shown_with_the_data_as_holes() -> None:
     call = replace(call, arguments={**call.arguments, "headers": secret}, uses={**call.uses, "headers": "payload"})
     known = manifest(reads(text("notes.md")), call)
     assert '  headers authorization=(secret="PROD_TOKEN"), x=any value from read_file("notes.md")' in written(known)
-    assert sentence(tool(known)).endswith('sends what it reads and the secret "PROD_TOKEN" to api.example.org.')
+    assert sentence(known).endswith('sends what it reads and the secret "PROD_TOKEN" to api.example.org.')
     assert "  content ‹number› (from {n})" in written(
         manifest(writes(text("a"), text(Hole("number"), data=("parameter:n",))))
     )
@@ -390,7 +389,7 @@ def test_files_with_a_meaning_have_a_mark(path: tuple[str | Hole, ...], mark: st
     line = lines(manifest(writes(text(*path), text("x"))))[0]
     assert line.text.endswith(f" ({mark}); at most once") if mark else "(" not in line.text
     assert line.tone == ("danger" if mark else "warning")
-    assert (f"({mark})" in sentence(tool(manifest(writes(text(*path), text("x"))), "folder"))) == bool(mark)
+    assert (f"({mark})" in sentence(manifest(writes(text(*path), text("x"))))) == bool(mark)
 
 
 def test_files_with_a_meaning_come_before_others() -> None:
@@ -418,7 +417,7 @@ def test_in_a_long_list_constants_come_last_and_only_the_sentence_counts_them() 
     line = written(known)[0]
     assert line.startswith('write_file writes {folder} or ANYTHING or "f0" or "f1" or ')
     assert all(f'"f{i}"' in line for i in range(MAX_ALTERNATIVES))
-    assert sentence(tool(known, "folder")) == 'Writes ANYTHING, {folder}, "f0" and 19 more.'
+    assert sentence(known) == 'Writes ANYTHING, {folder}, "f0" and 19 more.'
 
 
 def test_hidden_paths_are_the_first_constants_of_a_long_list() -> None:
@@ -431,8 +430,8 @@ def test_hidden_paths_are_the_first_constants_of_a_long_list() -> None:
 def test_a_sentence_counts_only_fixed_commands_and_moves() -> None:
     texts = [*map(text, "abcd"), text(given("x"))]
     runs = [PlannedCall("bash", ("execute",), arguments={"command": t}, uses={"command": "shell"}) for t in texts]
-    assert sentence(tool(manifest(*runs), "x")).startswith("Runs {x} (NOT QUOTED")
-    assert sentence(tool(manifest(*(moves(t, text("o")) for t in texts)), "x")).startswith('Moves {x} to "o"')
+    assert sentence(manifest(*runs)).startswith("Runs {x} (NOT QUOTED")
+    assert sentence(manifest(*(moves(t, text("o")) for t in texts))).startswith('Moves {x} to "o"')
 
 
 def test_what_decides_what_a_call_does_is_shown() -> None:

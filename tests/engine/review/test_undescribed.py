@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from albert_tools import SyncToolService
+from albert_tools.engine.model.definition import Program, ToolVersion
 from albert_tools.engine.review.undescribed import undescribed
 from tests.helpers.manifests import manifest, text, tool, writes
 
@@ -110,15 +111,8 @@ def test_text_of_an_agent_is_escaped(service: SyncToolService) -> None:
     assert said == ['writes "a\\u202e\\n  result: none"']
 
 
-def test_without_a_manifest_nothing_is_compared(service: SyncToolService) -> None:
-    found(service, "old", "Old.", "tools.delete_file(path=a)")
-    definition = service.review("old", rerun=False).version.definition
-    assert undescribed(definition)
-    assert undescribed(replace(definition, manifest=None)) == ()
-
-
 def test_many_words_and_many_effects_are_compared_and_cut() -> None:
     calls = [writes(text(f"{'-'.join(['q'] * 50)}/f{n}.txt"), text("")) for n in range(1_000)]
     definition = replace(tool(manifest(*calls)), description=" ".join(f"word{n}x" for n in range(8_000)))
-    said = undescribed(definition)
+    said = undescribed(ToolVersion(definition, "", Program("t", "t", "")))
     assert (len(said), said[-1]) == (21, "and 980 more")

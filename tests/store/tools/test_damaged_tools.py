@@ -54,6 +54,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "an empty object": lambda p: p.write_bytes(b"{}"),
     "no versions": _edit(lambda t: t.pop("versions")),
     "another source": _edit(lambda t: t["versions"]["1"]["source"].append("evil")),
+    "no manifest": _edit(lambda t: t["versions"]["1"].pop("manifest")),
     "another hash": _edit(lambda t: t["versions"]["1"].update(version="0" * 64)),
     "no such head": _edit(lambda t: t["meta"]["1"].update(head="0" * 64)),
     "no layout": _edit(lambda t: t["meta"]["1"].pop("schema")),
