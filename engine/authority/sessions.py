@@ -125,7 +125,7 @@ def session_of(row: SessionRow) -> Session:
         None if data["tools"] is None else frozenset(data["tools"]),
         float("inf") if expires is None else expires,
         Budget(**data["budget"]),
-        data.get("versions", {}),  # Sessions of earlier releases have none.
+        data["versions"],
     )
     return Session(
         data["session"],
