@@ -485,6 +485,43 @@ def t(count: int) -> Any:
     if half == 1:
         return half.upper()  # error: 21 [missing-attribute] "float has no method 'upper'"
 ---
+# a tuple can be of a class that has more attributes
+from urllib.parse import urlsplit
+
+def _host(value: Any) -> Any:
+    return value.netloc if isinstance(value, tuple) else value
+
+def t(url: str) -> Any:
+    """Split."""
+    return _host(urlsplit(url))
+---
+# an int can be a bool
+def _yes(value: Any) -> Any:
+    return value if isinstance(value, int) else False
+
+def t(value: Any) -> bool:
+    """Narrow."""
+    if isinstance(value, int):
+        return value
+    return False
+---
+# True equals 1
+def t(a: bool) -> Any:
+    """Narrow."""
+    if a == 1:
+        return a + "x"  # error: 16 [operand-type] "'+' never works between bool and str"
+---
+# an optional field can be there, so it fits a field that must be there
+class Found(TypedDict):
+    size: NotRequired[int]
+
+class Shown(TypedDict):
+    size: int
+
+def t(found: Found) -> Shown:
+    """Show."""
+    return found
+---
 # a dict can be of a class that has more methods
 from collections import Counter
 

@@ -57,6 +57,38 @@ def t(count: int) -> None:
         tools.sleep(seconds=1)
 # manifest: sleep up to 1,000 ×, the limit of a run
 ---
+# range with an unknown start has more than the value of a parameter, because the start can be negative
+def t(low: int, high: int) -> None:
+    """Wait."""
+    for number in range(low, high):
+        tools.sleep(seconds=1)
+# manifest: sleep up to 1,000 ×, the limit of a run
+---
+# range that counts down has more than its end
+def t(count: int) -> None:
+    """Wait."""
+    for number in range(9, count, -1):
+        tools.sleep(seconds=1)
+# manifest: sleep up to 1,000 ×, the limit of a run
+---
+# a counter that begins below zero
+def t(count: int) -> None:
+    """Wait."""
+    number = -3
+    while number < count:
+        tools.sleep(seconds=1)
+        number += 1
+# manifest: sleep up to 1,000 ×, the limit of a run
+---
+# a counter that reaches its limit makes a round more
+def t(count: int) -> None:
+    """Wait."""
+    number = 0
+    while number <= count:
+        tools.sleep(seconds=1)
+        number += 1
+# manifest: sleep up to 1,000 ×, the limit of a run
+---
 # retries in a loop of constants
 def t(url: str) -> str:
     """Fetch, with three attempts."""

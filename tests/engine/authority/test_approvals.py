@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from albert_tools.engine.authority.approvals import OPEN_SECONDS, Approval, Approvals, Scope
 from albert_tools.engine.authority.sessions import Sessions
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.record import durability
 from albert_tools.store.record.record import Record
 
 BY_HAND = Scope("write_file", "v1", "session", "NORMAL", (), "digest")
@@ -208,3 +210,14 @@ def test_possible_answers(desk: Desk, scope: Scope | None, choices: Any) -> None
     for choice in {"session", "always", "yes", "", None} - set(choices):
         assert code(desk.approvals.answer, asked.id, choice, "ada") == "invalid_arguments"
     assert desk.approvals.get(asked.id).state == "open"
+
+
+def test_an_answer_is_revoked_only_on_the_disk(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = desk.ask()
+
+    def fail(handle: int) -> None:
+        raise OSError(errno.EIO, "")
+
+    monkeypatch.setattr(durability, "_sync", fail)
+    with pytest.raises(Failure, match="can't sync the record"):
+        desk.approvals.revoke(asked.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from albert_tools.engine.authority.sessions import MAX_SESSION_DEPTH, Line, Session, Sessions
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.session_budget import Budget
+from albert_tools.store.record import durability
 from albert_tools.store.record.record import Record
 
 WORK = "/work"
@@ -243,3 +245,17 @@ def test_the_session_that_a_call_names(desk: Desk) -> None:
         with pytest.raises(Failure) as caught:
             desk.sessions.end(wrong)
         assert caught.value.code == "not_found"
+
+
+@pytest.mark.parametrize("decide", ["open", "end"])
+def test_a_session_is_opened_and_ended_only_on_the_disk(
+    desk: Desk, decide: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, _ = desk.open()
+
+    def fail(handle: int) -> None:
+        raise OSError(errno.EIO, "")
+
+    monkeypatch.setattr(durability, "_sync", fail)
+    with pytest.raises(Failure, match="can't sync the record"):
+        desk.open() if decide == "open" else desk.sessions.end(session.id)

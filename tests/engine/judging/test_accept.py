@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from albert_tools.engine.judging.accept import checked_source
 from albert_tools.engine.judging.answers import Answer, Unbelievable
@@ -48,6 +49,10 @@ FINDING = {
 KNOWN: dict[str, ToolDefinition | None] = {
     name: catalog().get(name) for name in ("read_file", "http_request", "nothing")
 }
+for _part in ("read", "crm.read_file"):
+    _reader = KNOWN["read_file"]
+    assert _reader is not None
+    KNOWN[_part] = replace(_reader, name=_part)
 
 
 def accepted(answer: dict[str, Any]) -> Any:
@@ -82,6 +87,9 @@ RECURSIVE = {"$ref": "#/$defs/A"}
         {"calls": ["http_request"]},
         {"calls": ["nothing"]},
         {"calls": ["never_asked"]},
+        # A part of another name, and the last part of a name.
+        {"calls": ["read_file", "read"]},
+        {"calls": ["read_file", "crm.read_file"]},
         # The manifest agrees with this call, but a person finds it nowhere in the source.
         {"calls": ["read_file", "http_request"], "manifest": {"effects": ["read", "network"], "calls": [CALL]}},
         {"imports": ["os"]},

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from albert_tools import ToolResult
+from albert_tools import CallContext, ToolResult, primitive
 from albert_tools.engine.call import entries
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.session_budget import Budget
@@ -182,6 +182,24 @@ async def test_what_a_print_shows_is_written_before_it(writes: Writes) -> None:
     assert shown == [[*BEGUN, "effect of count", "journal end", "append call", "append call"]]
 
 
+@primitive(effects=["read"])
+async def tell(context: CallContext) -> None:
+    """Show something while it runs."""
+    assert context.progress is not None
+    context.progress("half")
+
+
+async def test_what_a_primitive_shows_while_it_runs_is_written_before_it(writes: Writes) -> None:
+    async with writes.opened() as service:
+        service.register(tell)
+        await service.define(PROGRAM.replace("CALLS", "tools.count()\n    tools.tell()"))
+        shown: list[list[str]] = []
+        log = lambda *_: shown.append(written(writes.points.names))  # noqa: E731
+        result, _ = await writes.of(service.invoke("program", {"name": "a"}, log=log))
+    assert result.ok
+    assert shown == [[*BEGUN, "effect of count", "journal end", "append call", "append call", "append call"]]
+
+
 async def test_what_an_observer_is_told_is_written_before(place: Place) -> None:
     points = Points()
     async with pointed(place, points) as service:
@@ -243,6 +261,16 @@ async def test_an_approval_is_used_up_before_the_effect(writes: Writes, tool: st
         assert order == [*resumed, *begun, *EFFECT, *CLOSED]
 
 
+async def test_an_approval_of_a_read_is_used_up_with_its_decision(writes: Writes) -> None:
+    async with writes.opened({"tools": {"count": {"requires_approval_in_modes": ["NORMAL"]}}}) as service:
+        waiting = (await service.invoke("count")).error
+        assert waiting is not None
+        service.approvals.answer(waiting.details["approval"], "once", "a test")
+        result, order = await writes.of(service.resume(waiting.details["run"]))
+    assert result.ok
+    assert order.index("append call") < order.index("effect of count")
+
+
 async def test_an_answer_in_the_call_is_on_the_disk_before_the_effect(writes: Writes, place: Place) -> None:
     async with pointed(place, writes.points, governance=ASK, ask=lambda question: _yes()) as service:
         result, order = await writes.of(service.invoke("put", {"name": "a"}))
@@ -284,8 +312,29 @@ async def test_a_result_that_is_not_on_the_disk_is_not_used(place: Place) -> Non
     assert place.done == ["a"]
 
 
-async def test_a_read_that_is_not_recorded_gives_no_result(place: Place) -> None:
-    async with pointed(place, Points(failing("the entry call"))) as service:
+async def test_what_was_pushed_before_a_failed_transaction_is_written_later(place: Place) -> None:
+    appended: list[str] = []
+
+    def at(number: int, reached: str, before: bool) -> None:
+        if before and reached == "the entry call":
+            appended.append(reached)
+            if len(appended) == 3:
+                raise Failure("io_error", "the disk failed once")
+
+    caught = "tools.count()\n    try:\n        tools.put(name=name)\n    except ToolError as e:\n        return e.code"
+    async with pointed(place, Points(at), observed=False) as service:
+        await service.define(PROGRAM.replace("CALLS", caught))
+        appended.clear()
+        result = await service.invoke("program", {"name": "a"})
+        tools = [entry.data["tool"] for entry in await service.records(["call"])]
+    assert result.value() == "governance_unavailable"
+    assert tools == ["program", "count"]
+
+
+@pytest.mark.parametrize("observed", [True, False])
+async def test_a_read_that_is_not_recorded_gives_no_result(place: Place, observed: bool) -> None:
+    # With an observer, the decision is written before the call; without one, at the end.
+    async with pointed(place, Points(failing("the entry call")), observed=observed) as service:
         result = await service.invoke("count")
     assert result.error is not None
     assert (result.error.code, result.output) == ("governance_unavailable", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import random
 import resource
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.record import durability
 from albert_tools.store.record.journal import StepJournal
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
@@ -489,3 +491,15 @@ def test_a_closed_journal_takes_no_entries(record: Record, runs: Runs) -> None:
     refused(first)
     refused(second)
     assert runs.open(OTHER).entries() == []
+
+
+@on_sqlite
+def test_a_run_is_cancelled_only_on_the_disk(record: Record, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(runs, RUN, HEADER).close()
+
+    def fail(handle: int) -> None:
+        raise OSError(errno.EIO, "")
+
+    monkeypatch.setattr(durability, "_sync", fail)
+    with pytest.raises(Failure, match="can't sync the record"):
+        runs.cancel(RUN)
