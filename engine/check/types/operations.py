@@ -21,6 +21,7 @@ from functools import cache
 from typing import Any
 
 from albert_tools.engine.check.types.value_types import Type, plain
+from albert_tools.engine.model import vocabulary
 
 #: New samples of each class: an operation may change them. The empty and the usual values are both there.
 SAMPLES: dict[str, Callable[[], tuple[Any, ...]]] = {
@@ -162,6 +163,11 @@ def calling_method(name: str, method: str, arguments: tuple[str, ...]) -> bool:
 def has_attribute(name: str, attribute: str) -> bool:
     """Whether values of a class have an attribute or a method."""
     return name not in SAMPLES or name in ("lazy", "view") or hasattr(SAMPLES[name]()[0], attribute)
+
+
+def methods(name: str) -> set[str]:
+    """The methods of a class that programs may call."""
+    return {m for m in vocabulary.METHODS if callable(getattr(SAMPLES[name]()[0], m, None))}
 
 
 @cache

@@ -524,7 +524,7 @@ class Expressions:
         """Report an attribute that no value of a type has. Whether it is missing."""
         if not self.fails(lambda a: not operations.has_attribute(a, node.attr), type_):
             return False
-        names = sorted({n for a in type_ or () for n in vocabulary.METHODS_BY_TYPE.get(a.name, "").split()})
+        names = sorted({n for a in type_ or () for n in operations.methods(a.name)})
         near = nearest(node.attr, names, cutoff=0.75)
         hint = f"its methods are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else _advice(type_)
         what = f"{spell(type_)} has no {'method' if self.facts.is_called(node) else 'attribute'} {node.attr!r}"

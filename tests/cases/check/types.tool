@@ -300,6 +300,17 @@ def t(text: str, words: list[str]) -> Any:
 # error: 36 [missing-attribute] "str has no method 'items'"
 # error: 55 [missing-attribute] "int has no method 'upper'"
 ---
+# the hint lists the methods of the type
+def t(yes: bool, text: str) -> Any:
+    """Use."""
+    print(yes.upper())  # error: 15 [missing-attribute] "bool has no method 'upper'"
+    print(frozenset(text).add("b"))  # error: 27 [missing-attribute] "frozenset has no method 'add'"
+    return (1, text).append(3) or range(3).pop()
+# error: 22 [missing-attribute] "tuple has no method 'append'"
+# hint: "its methods are count, index"
+# error: 44 [missing-attribute] "range has no method 'pop'"
+# hint: "its methods are count, index"
+---
 # a method of None
 import re
 
