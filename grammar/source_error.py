@@ -24,16 +24,15 @@ class SourceError(Exception):
         lines = [_spelled(d) for d in self.diagnostics if d.severity == Severity.ERROR]
         super().__init__("\n".join(lines) or "the source was refused")
 
-    def render(self, filename: str = "source", *, colour: bool = False) -> str:
+    def render(self, filename: str = "source") -> str:
         """All findings as `albert check` prints them: each with its line, its hint and what its fix changes.
 
         Args:
             filename: The name to show for the source.
-            colour: Whether to use ANSI colours.
         """
         from albert_tools.grammar.listing import render
 
-        return render(self.diagnostics, self.source, filename, colour)
+        return render(self.diagnostics, self.source, filename)
 
 
 def _spelled(d: Diagnostic) -> str:

@@ -63,12 +63,10 @@ class Unwritable(Exception):
 class Console:
     """Writes to stdout and stderr. If `json` is set, stdout gets exactly one document; if `strict` is set, in the strict form."""
 
-    def __init__(
-        self, *, json_output: bool = False, strict: bool = False, no_color: bool = False, quiet: bool = False
-    ) -> None:
+    def __init__(self, *, json_output: bool = False, strict: bool = False, no_color: bool = False) -> None:
         self.json = json_output
         self.strict = strict
-        self.quiet = quiet
+        self.quiet = False
         for stream in (sys.stdout, sys.stderr):
             # The encoding may lack characters, and a path may contain invalid text.
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -78,7 +76,7 @@ class Console:
         #: Cells of a line; None if the stream is not a terminal.
         self.out_width = columns(sys.stdout)
         self.err_width = columns(sys.stderr)
-        self.interactive = sys.stderr.isatty() and not quiet and not json_output
+        self.interactive = sys.stderr.isatty() and not json_output
         #: Text that is delayed while a question is open; None if no question is open.
         self._held: list[tuple[str, TextIO]] | None = None
 

@@ -17,7 +17,7 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel import rlimits
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable
 from albert_tools.engine.sandbox.worker.codec import pack
-from albert_tools.engine.sandbox.worker.program_run import Call, ProgramRun
+from albert_tools.engine.sandbox.worker.program_run import CallTool, ProgramRun
 from albert_tools.engine.sandbox.worker.run_report import RunReport
 from albert_tools.engine.sandbox.worker.spawn import PROGRAMS
 from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
@@ -53,7 +53,7 @@ class Sandbox(WorkerPool):
         program: Program,
         arguments: dict[str, Any],
         *,
-        call: Call,
+        call: CallTool,
         log: Callable[[str], None] | None = None,
         limits: RunLimits | None = None,
         report: RunReport | None = None,

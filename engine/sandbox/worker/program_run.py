@@ -25,7 +25,7 @@ from albert_tools.engine.sandbox.worker.run_report import RunReport
 from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
 
 #: Answers a call with a name, arguments and a key. Raises `Failure` if the call fails.
-Call = Callable[[str, dict[str, Any], str], Awaitable[Any]]
+CallTool = Callable[[str, dict[str, Any], str], Awaitable[Any]]
 
 
 class ProgramRun(Struct):
@@ -33,7 +33,7 @@ class ProgramRun(Struct):
 
     worker: WorkerHandle
     program: Program
-    call: Call
+    call: CallTool
     log: Callable[[str], None] | None
     limits: RunLimits
     report: RunReport = field(default_factory=RunReport)
