@@ -284,10 +284,11 @@ class Approvals:
         """
         with self._ledger.transaction():
             known = self.get(approval)
-            if known.state in ("used", "revoked"):
-                raise Failure("exists", f"the approval {known.id} is already {known.state}")
-            n = self._ledger.append("approval_revoked", {"approval": known.id})
+            over = known.state in ("used", "revoked")
+            n = None if over else self._ledger.append("approval_revoked", {"approval": known.id})
         self._ledger.durable(n)
+        if over:
+            raise Failure("exists", f"the approval {known.id} is already {known.state}")
         return self.get(known.id)
 
     def get(self, approval: str) -> Approval:

@@ -233,9 +233,9 @@ class Reviews:
                 message = f"a person has approved another version of {version.name}, which the rules don't replace"
                 raise Failure("invalid_arguments", message, hint="approve this version yourself", tool=version.name)
             changed = (before.state, before.by, before.why) != (state, by, why)
-            n = self._ledger.append("review", data) if changed else 0
+            n = self._ledger.append("review", data) if changed else None
             after = self.of(version)
-        # A revoked version must stay revoked after a crash of the machine.
+        # A revoked version must stay revoked after a crash of the machine, also if another process has just revoked it.
         self._ledger.durable(n)
         return after
 

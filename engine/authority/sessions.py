@@ -435,6 +435,7 @@ class Sessions:
         """
         session_id, ledger = self.complete(session), self._ledger
         if (known := self.line(session_id)[0]).ended:
+            ledger.durable()  # Another process may have ended it, and still wait for the disk.
             return known  # Its questions are closed.
         with ledger.transaction():
             n = ledger.append("session_ended", {"session": session_id})

@@ -79,7 +79,7 @@ class NoLedger:
         """Drop the entry."""
         return 0
 
-    def durable(self, n: int) -> None:
+    def durable(self, n: int | None = None) -> None:
         """Nothing to sync."""
 
     async def adurable(self, n: int) -> None:

@@ -282,8 +282,9 @@ class Ledger(Protocol):
                 entry.
         """
 
-    def durable(self, n: int) -> None:
-        """Wait until all entries up to `n` would survive a crash of the machine. Call it outside of a transaction.
+    def durable(self, n: int | None = None) -> None:
+        """Wait until all entries up to `n` would survive a crash of the machine; without `n`, all that any process has committed.
+        Call it outside of a transaction.
 
         Raises:
             Failure: `io_error`.

@@ -397,6 +397,7 @@ class RunManager:
         loaded = self._load(run)
         seen = view(loaded)
         if seen.state in OVER:
+            self._context.ledger.durable()  # The process that has ended the run doesn't wait for the disk.
             raise Failure("exists", f"the run {loaded.id} is {seen.state}; there is nothing to cancel")
         self._store.cancel(loaded.id)
         if self.stop(loaded.id, by) or loaded.held:

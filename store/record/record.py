@@ -168,8 +168,11 @@ class Record:
             database.tail = Tail(n, digest)
         return n
 
-    def durable(self, n: int) -> None:
+    def durable(self, n: int | None = None) -> None:
         """See `Ledger.durable`."""
+        if n is None:
+            with self.database.transaction():
+                n = self.database.tail.n
         self.database.durability.wait(n)
 
     async def adurable(self, n: int) -> None:

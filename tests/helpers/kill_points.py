@@ -185,10 +185,10 @@ class PointedLedger:
         self._points.after(f"the entry {kind}")
         return n
 
-    def durable(self, n: int) -> None:
+    def durable(self, n: int | None = None) -> None:
         self._points.before("the log's sync")
         self.real.durable(n)
-        self.durable_to = max(self.durable_to, n)
+        self.durable_to = max(self.durable_to, n or 0)
         self._points.after("the log's sync")
 
     async def adurable(self, n: int) -> None:

@@ -84,6 +84,20 @@ def test_a_decision_is_answered_only_if_it_is_on_the_disk(
         getattr(reviews, decide)(*what, "ann", "too loud")
 
 
+@pytest.mark.parametrize("decide", ["approve", "revoke"])
+def test_a_decision_of_another_process_is_answered_only_if_it_is_on_the_disk(
+    reviews: Reviews, store: TinyToolStore, tmp_path: Path, decide: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(handle: int) -> None:
+        raise OSError(errno.EIO, "")
+
+    what = (FIRST,) if decide == "approve" else ("shout", FIRST.version)
+    getattr(reviews, decide)(*what, "ann", "too loud")
+    monkeypatch.setattr(durability, "_sync", fail)
+    with pytest.raises(Failure, match="can't sync the record"):
+        getattr(Reviews(Record(tmp_path / "record"), store), decide)(*what, "ann", "too loud")
+
+
 @pytest.mark.parametrize("decide", ["reject", "send_back"])
 def test_an_active_version_is_not_refused_but_deprecated(reviews: Reviews, decide: str) -> None:
     reviews.approve(FIRST, "ann")

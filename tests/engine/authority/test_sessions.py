@@ -259,3 +259,25 @@ def test_a_session_is_opened_and_ended_only_on_the_disk(
     monkeypatch.setattr(durability, "_sync", fail)
     with pytest.raises(Failure, match="can't sync the record"):
         desk.open() if decide == "open" else desk.sessions.end(session.id)
+
+
+def test_that_a_session_has_ended_is_answered_only_if_it_is_on_the_disk(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, _ = desk.open()
+    syncs: list[int] = []
+
+    def fail_once(handle: int) -> None:
+        syncs.append(handle)
+        if len(syncs) == 1:
+            raise OSError(errno.EIO, "")
+
+    monkeypatch.setattr(durability, "_sync", fail_once)
+    with pytest.raises(Failure, match="can't sync the record"):
+        desk.sessions.end(session.id)
+    # This process doesn't know what is on the disk.
+    with pytest.raises(Failure, match="can't sync the record"):
+        desk.sessions.end(session.id)
+    assert len(syncs) == 1
+    assert desk.reopened().end(session.id).ended
+    assert len(syncs) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from albert_tools import CallContext, Failure, ToolResult, ToolService, primitive
+from albert_tools.store.record import durability
 from tests.helpers.children import Child, Report
 from tests.helpers.kill_points import PRIMITIVES, Place
 
@@ -37,6 +39,11 @@ def together() -> list[str]:
     """Wait for three at once."""
     tools.put(name="a")
     return list(parallel(tools.gaze(name=name) for name in ["x", "y", "z"]))
+'''
+COUNTING = '''
+def counting() -> int:
+    """Count."""
+    return tools.count()
 '''
 BUSY = '''
 def busy() -> int:
@@ -123,6 +130,21 @@ async def test_cancelling_stops_the_present_call(place: Place) -> None:
         states = {step["step"]: step["state"] for step in service.runs.show(run).steps}
         assert states == {"0": "ended", "1/0": "ended", "1/1": "unknown"}
     await refuses_to_go_on(place, run)
+
+
+async def test_a_run_that_is_over_is_on_the_disk_before_this_is_answered(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(handle: int) -> None:
+        raise OSError(errno.EIO, "")
+
+    async with service_at(place) as service:
+        await service.define(COUNTING)
+        await service.invoke("counting")
+        (run,) = service.runs.list()
+        monkeypatch.setattr(durability, "_sync", fail)
+        with pytest.raises(Failure, match="can't sync the record"):
+            service.runs.cancel(run.id, "a person")
 
 
 async def test_cancelling_stops_parallel_calls(place: Place) -> None:
