@@ -283,9 +283,9 @@ async def _yes() -> str:
     return "once"
 
 
-def failing(name: str) -> Callable[[int, str, bool], None]:
+def failing(*names: str) -> Callable[[int, str, bool], None]:
     def at(number: int, reached: str, before: bool) -> None:
-        if before and reached == name:
+        if before and reached in names:
             raise Failure("io_error", "the disk failed")
 
     return at
@@ -338,3 +338,12 @@ async def test_a_read_that_is_not_recorded_gives_no_result(place: Place, observe
         result = await service.invoke("count")
     assert result.error is not None
     assert (result.error.code, result.output) == ("governance_unavailable", None)
+
+
+async def test_an_observer_is_told_of_a_refusal_that_is_not_recorded(place: Place) -> None:
+    points = Points(failing("the entry call", "the entry denied"))
+    async with pointed(place, points) as service:
+        result = await service.invoke("count")
+    assert not result.ok
+    tellings = [name for name in points.names if "telling" in name]
+    assert tellings == ["before the telling of a beginning", "before the telling of an end"]
