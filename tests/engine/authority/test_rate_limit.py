@@ -14,10 +14,22 @@ import pytest
 
 from albert_tools import ToolService, primitive
 from albert_tools.engine.authority.rate_limit import UNCOUNTED, RateLimits
+from albert_tools.engine.call import entries
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import WINDOW_SECONDS
 from albert_tools.store.record.record import Record
 
+LOOKING = '''
+def looking(most: int) -> int:
+    """Count the calls that are allowed."""
+    done = 0
+    for _ in range(most):
+        try:
+            done += tools.look()
+        except ToolError:
+            break
+    return done
+'''
 LIMITS = [("tool:write_file", 3)]
 
 
@@ -175,6 +187,21 @@ async def test_requests_at_once_do_not_exceed_a_limit(tmp_path: Path, tool: str)
         results = await asyncio.gather(*(each.invoke(tool, session=token) for each in [one, other] * most))
         counted = one.list_sessions()[0].used["calls"]
     assert [sum(each.ok for each in results), counted] == [most, most]
+
+
+async def test_calls_of_programs_at_once_do_not_exceed_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Only what must be counted before a call is written before its end.
+    monkeypatch.setattr(entries, "LATEST", 600)
+    most = UNCOUNTED + 20
+    rules = {"tools": {"look": {"rate_limit_per_hour": most}}}
+    async with (
+        ToolService.open(home=tmp_path / "home", primitives=[look], governance=rules) as one,
+        ToolService.open(home=tmp_path / "home", primitives=[look], governance=rules) as other,
+    ):
+        await one.define(LOOKING)
+        token = one.open_session("an agent")[1]
+        calls = (each.invoke("looking", {"most": most}, session=token) for each in [one, other])
+        assert sum(result.value() for result in await asyncio.gather(*calls)) == most
 
 
 def test_old_calls_are_deleted(hour: Hour) -> None:

@@ -84,6 +84,13 @@ def test_a_call_inside_the_manifest_asks_nobody(bench: Bench) -> None:
     assert (call["tool"], call["verdict"], call["rule_id"]) == ("shred", "allow", "manifest")
 
 
+def test_an_unknown_key_of_the_result_of_a_saved_tool_is_inside_the_manifest(bench: Bench) -> None:
+    bench.define("return {a: b}", name="pair", parameters="a: str, b: str")
+    bench.define("return tools.shred(name=tools.pair(a=a, b=b)[a])", parameters="a: str, b: str")
+    bench.service.within(lambda s: s.reviews.approve(s.store.load("t"), "ann"))
+    assert bench.value("t", a="x", b="y") == "y"
+
+
 @pytest.mark.parametrize(
     ("manifest", "why"),
     [

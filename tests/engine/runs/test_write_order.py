@@ -6,6 +6,7 @@ of appends, syncs and effects. Each test compares the complete list. So a missin
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -171,6 +172,28 @@ async def test_a_program_that_takes_long_is_written_before_its_end(
     # On a busy machine, the first of the results can be late, too.
     rest = ["journal state", "append result", "append result", "append run", "close journal"]
     assert sorted(order[len(begun) :]) == sorted(rest)
+
+
+@pytest.mark.parametrize("is_program", [True, False])
+async def test_what_is_read_slowly_is_written_before_its_end(place: Place, is_program: bool) -> None:
+    @primitive(effects=["read"])
+    async def late(number: int) -> bool:
+        """Wait until the record has so many calls."""
+        for _ in range(500):
+            if len(await service.records(["call"])) == number:
+                return True
+            await asyncio.sleep(0.01)
+        return False
+
+    async with pointed(place, Points(), observed=False) as service:
+        service.register(late)
+        # The second call of the program is written by a timer of its own.
+        await service.define(PROGRAM.replace("CALLS", "assert tools.late(number=2) and tools.late(number=3)"))
+        if is_program:
+            result = await service.invoke("program", {"name": "a"})
+        else:
+            result = await service.invoke("late", {"number": 1}, session=service.open_session("a test")[1])
+    assert result.value() == ("a" if is_program else True)
 
 
 async def test_what_a_print_shows_is_written_before_it(writes: Writes) -> None:
