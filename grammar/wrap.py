@@ -2,7 +2,7 @@
 
 A terminal itself wraps within words and continues in column 1, which makes the columns of a table unreadable. Output into a pipe
 is not wrapped, because a program reads each line as one record. Text is wrapped after it was coloured; escape sequences count no
-cells.
+cells. The package `wcwidth` knows more about emoji, but each command would take 24 ms longer.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import unicodedata
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _LAID_OUT = re.compile(r"^(?:\s|[-*+>|] |\d+[.)] )", re.MULTILINE)
+_MARKS = frozenset({"Mn", "Mc", "Me", "Cf"})
 _PIECE = re.compile(r" +|[^ ]+")
 
 
@@ -19,7 +20,12 @@ def cells(text: str) -> int:
     """Cells that a text takes on a terminal."""
     if text.isascii():
         return len(text)
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(0 if _joins(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _joins(char: str) -> bool:
+    """Whether a character is shown in the cells of the one before it: a mark, a joiner, or a later letter of a Hangul syllable."""
+    return unicodedata.category(char) in _MARKS or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
 
 
 def first_cells(text: str, room: int) -> str:

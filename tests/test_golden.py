@@ -97,6 +97,17 @@ def test_the_caret_is_below_its_column() -> None:
     assert before.endswith("你\\u202e + ")
 
 
+@pytest.mark.parametrize(
+    ("letter", "cells"), [("\u0915\u094b", 1), ("\u1112\u1161\u11ab", 2), ("\u2764\ufe0f", 1), ("\U0001f469", 2)]
+)
+def test_what_joins_a_letter_takes_no_cell(letter: str, cells: int) -> None:
+    line = f"'{letter}' + y"
+    at = line.index("y") + 1
+    text, caret = render([Diagnostic("code", "text", Span(1, at, 1, at + 1))], line, "f").split("\n")[3:5]
+    assert letter in text
+    assert caret.index("^") - text.index("'") == len("'' + ") + cells
+
+
 def test_a_long_fix_is_shortened() -> None:
     fix = Fix("add", (Edit(Span(1, 1, 1, 1), "y\n" * 20),))
     shown = render([Diagnostic("code", "text", Span(1, 1, 1, 2), fix=fix)], "x", "f")
