@@ -36,7 +36,10 @@ _TOO_LONG = re.compile(
 
 
 class Events:
-    """A parser of server-sent events, in linear time."""
+    """A parser of server-sent events, in linear time.
+
+    Providers are not trusted. So an event that is too long is refused while it arrives; `httpx-sse` would collect all of it.
+    """
 
     def __init__(self) -> None:
         self._open: list[bytes] = []
