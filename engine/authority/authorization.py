@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from albert_tools.engine.authority.approval_digest import Fingerprint, demand_unchanged
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.policy.command_rules import COMMANDS, PARSED
 from albert_tools.engine.policy.decision import Decision
@@ -90,6 +91,9 @@ class Authority:
             except Failure as failure:
                 if failure.code == "permission_denied":
                     decisions.append(Decision.of(failure))
+            except Exception as fault:
+                problem = f"{primitive.name} can't be judged, so it is denied: {describe_fault(fault)}"
+                decisions.append(Decision("deny", "fault", "denied", problem))
         return decisions
 
     def guarded(

@@ -25,6 +25,7 @@ from albert_tools.engine.authority.rate_limit import SESSION, RateLimits
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import LoopLimits
+from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import QUOTA, STORED, SessionRow
@@ -318,7 +319,7 @@ class Sessions:
                 changed = next((name for name, _ in callers if name in each.lease.versions), None)
                 if changed is not None:
                     hint = f"{changed} has changed since the session was opened; a new session covers its calls again"
-                message = f"{tool} is not among the tools of the session's lease"
+                message = f"{brief(tool, 100)} is not among the tools of the session's lease"
                 raise _denied("lease.tools", message, hint, tool)
 
     def afford(self, line: Line, tool: str, quota: float = float("inf")) -> None:

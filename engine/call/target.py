@@ -35,6 +35,9 @@ def target_of(primitive: Primitive) -> Target:
     return Target(primitive.definition, primitive, changes=not primitive.definition.only_reads)
 
 
+#: The fewest digits by which a session names a version outside of its lease. By fewer, which can be those of two versions, it would
+#: find out whether a version of others begins so too.
+_DIGITS = 12
 #: The target of a call whose tool has not been looked up, or is unknown.
 UNKNOWN = Target(ToolDefinition("", "", (), {}, (), version=""))
 
@@ -93,7 +96,7 @@ class Lookup:
 
     def author(self, name: str, version: str | None = None) -> str:
         """The session that has defined the version that `look_up` finds, or the last one of a removed tool; empty for others."""
-        if not isinstance(name, str) or not self.store.has(name):
+        if not isinstance(name, str) or not self.store.has(name) or (version is not None and len(version) < _DIGITS):
             return ""
         try:
             return self.look_up(name, version).author

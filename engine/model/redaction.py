@@ -23,13 +23,13 @@ REDACTED = "[redacted]"
 #: The most bytes of the arguments of a refused call that are recorded. A program can be refused often, and must not fill the disk.
 MAX_REFUSED = 4 * 1024
 
-# A hostile text must not make a search slow: no two attempts may read the same run of letters.
+# A hostile text must not make a search slow, so what a pattern repeats before something else is bounded, and is not tried again.
 _NAMES = re.compile(
     r"(?i)(pass(word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization|cookie|session[_-]?id)"
 )
 _FORMS = re.compile(
     r"(?i)-----BEGIN [A-Z ]*PRIVATE KEY|\b(sk|pk|rk)[-_](live|test|proj)?[-_]?[A-Za-z0-9]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}"
-    r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|(?<![\w-])ey[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\."
+    r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,1000}+\.[A-Za-z0-9_-]{10,}+\."
     r"|://[^/\s:@]*:[^/\s@]+@|\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"
 )
 #: A complete private key. Without an end marker, the key extends to the end of the text.
@@ -37,7 +37,7 @@ _KEYS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z ]{0,4
 #: A secret after its name: in a command, in a URL's query, in a header, or in JSON.
 _ASSIGNED = re.compile(
     r"(?i)((?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization|cookie"
-    r"|session[_-]?id)[A-Za-z0-9_]{0,64}+(?:[\"']?\s*[=:]\s*|\s+(?=[\"'])|(?<=--password)\s+|(?<=--token)\s+)[\"']?)(?![\s\"'$])[^\s&\"']{4,}"
+    r"|session[_-]?id)[A-Za-z0-9_]{0,200}+(?:[\"']?\s*[=:]\s*|\s+(?=[\"'])|(?<=--password)\s+|(?<=--token)\s+)[\"']?)(?![\s\"'$])[^\s&\"']{4,}"
 )
 
 
@@ -45,8 +45,7 @@ _ASSIGNED = re.compile(
 _COUNTS = re.compile(r"(?i)_tokens\Z")
 #: The most characters of one value. After that, only the length of further containers is recorded.
 MAX_ALL = 64 * 1024
-#: The most characters of one text, and of the texts of one value, that are searched for secrets. Of further texts only the size is
-#: recorded.
+#: The most characters of one text, and of the texts of one value, that are searched for secrets. Further texts count as secrets.
 MAX_SEARCHED, MAX_SEARCHED_IN_ALL = 10_000, 256 * 1024
 
 
@@ -138,7 +137,7 @@ class _Redaction:
                     self.left -= len(shown) + 8
                 else:
                     text = self._text(str(key))
-                    shown = text if isinstance(text, str) else " ".join(map(str, text.values()))
+                    shown = text if isinstance(text, str) else f"{text['$text']} {text['sha256']}"
                 if is_secret and item not in (None, "", True, False) and not _is_count(str(key), item):
                     kept[shown] = REDACTED
                 else:
@@ -159,10 +158,9 @@ class _Redaction:
         if not is_word:
             searched = value[:MAX_SEARCHED]
             self.searchable -= len(searched)
-            if self.searchable < 0:
-                return {"$text": REDACTED, "size_bytes": len(value.encode("utf-8", "surrogatepass"))}
-            named = _ASSIGNED.search(searched)
-            if _FORMS.search(searched) or (named and len(value) <= MAX_TEXT):
+            is_searched = self.searchable >= 0
+            named = not is_searched or _ASSIGNED.search(searched)
+            if (is_searched and _FORMS.search(searched)) or (named and len(value) <= MAX_TEXT):
                 return REDACTED
             if len(value) > MAX_TEXT:
                 data = value.encode("utf-8", "surrogatepass")

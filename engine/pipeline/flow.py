@@ -65,7 +65,9 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
             decisions += flows.judge_call(
                 manifest, version, calls, call.arguments, run.arguments, paths, run.journal.has_read, definition
             )
-        decisions += flows.judge_session(definition, call.arguments, lambda: _seen_since(call, run, manifest))
+        decisions += flows.judge_session(
+            definition, call.arguments, lambda: _seen_since(call, run, manifest), call.callers
+        )
     return decisions
 
 
@@ -90,11 +92,11 @@ def _files_read(primitive: Primitive, call: Call, run: Run) -> list[str] | None:
     names = {use: name for name, use in primitive.definition.declared.uses.items()}
     if "items" not in names:
         return files_read(primitive, call.arguments, call.rules, run)
+    # What is a link when the batch reads it, nobody knows yet.
+    run.journal.note_read("link", call.name)
     with suppress(Failure):
         tool = run.lookup.look_up(call.arguments[names["tool"]], None).primitive
         if tool is not None:
             items = call.arguments[names["items"]]
             return [path for item in items for path in files_read(tool, item, call.rules, run)]
-    # Nor is it known whether they are links.
-    run.journal.note_read("link", call.name)
     return None

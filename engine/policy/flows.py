@@ -346,12 +346,14 @@ class FlowJudge:
         definition: ToolDefinition,
         arguments: Mapping[str, Any],
         see: Callable[[], Mapping[str, str]],
+        callers: tuple[str, ...] = (),
     ) -> list[Decision]:
-        """The decisions about a primitive that an agent calls by hand. `see` returns what its session has seen, with examples."""
+        """The decisions about a call of a primitive, by hand or by the saved tools `callers`. `see` returns what its session has
+        seen, with examples."""
         decisions, uses = [], definition.declared.uses
         for rule in self.of_sessions:
             # Most calls match no rule, so the record isn't asked.
-            if not rule.to.fits((definition.name,), definition.effects):
+            if not rule.to.fits((definition.name, *callers), definition.effects):
                 continue
             names = [n for n, v in arguments.items() if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""))]
             if names and (seen := see()).keys() >= set(rule.source.session):

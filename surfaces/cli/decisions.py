@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from albert_tools.engine.agent.agent_tools import judged_actions
 from albert_tools.engine.call.arguments import argument_violations
 from albert_tools.engine.describing import Description
@@ -118,6 +120,9 @@ def judged(
     action = judged_actions().get(definition.name)
     workspace, primitive = service.workspace, action or service.registry.primitive(definition.name)
     given = definition.with_defaults(arguments)
+    if primitive is not None and len(given) < len(definition.parameters):
+        # The ledger has only what the other rules look at.
+        primitive = replace(primitive, deny=None)
     try:
         decisions = authority.judge(definition, primitive, given, workspace, mode)
     except Failure as failure:

@@ -114,7 +114,7 @@ def _strict(error: dict[str, Any], options: argparse.Namespace) -> dict[str, Any
     from albert_tools.engine.model.result import ToolResult
 
     failure = read_failure({**error, "code": "invalid_arguments"} if error["code"] == "usage" else error)
-    tool = str(error.get("tool") or getattr(options, "name", "albert"))
+    tool = str(getattr(options, "name", None) or error.get("tool") or "albert")
     timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
     return ToolResult(tool, error=failure, timestamp_utc=timestamp).strict()
 
@@ -219,6 +219,10 @@ def _made(among: Any, shared: _Parser, name: str, command: Command) -> argparse.
 
 class _Parser(argparse.ArgumentParser):
     """Raises `Usage` instead of printing and exiting."""
+
+    def __init__(self, **given: Any) -> None:
+        # The beginning of an option could be another option's in a later release.
+        super().__init__(**given, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         command = self.prog.removeprefix("albert").strip()

@@ -1046,6 +1046,34 @@ def test_the_place_of_another_repository_leaves_no_mark(govern: Callable[..., Go
     assert not (home.work / "app" / ".git" / MARK_FILE).exists()
 
 
+@pytest.mark.parametrize("depth", [[], ["--depth", "1"]])
+def test_a_bare_repository_beside_its_clone_stays_hidden(
+    govern: Callable[..., Governed], depth: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clone has only the branch without the forbidden file, and a commit that the bare repository lacks."""
+    home = govern(governance={"forbidden_paths": ["app/prod.yml"], "allow": ["bash"]})
+    first = home.work / "first"
+    first.mkdir()
+    plain(first, "init", "-q", "-b", "main")
+    plain(first, "commit", "-q", "--allow-empty", "-m", "first")
+    plain(first, "checkout", "-q", "-b", "prod")
+    (first / "prod.yml").write_text("password")
+    plain(first, "add", "-A")
+    plain(first, "commit", "-q", "-m", "second")
+    plain(home.work, "clone", "-q", "--bare", "first", "hub")
+    plain(first, "checkout", "-q", "main")
+    plain(first, "commit", "-q", "--allow-empty", "-m", "third")
+    plain(home.work, "clone", "-q", *depth, "--single-branch", "-b", "main", first.as_uri(), "app")
+    shutil.rmtree(first)
+    seen = {"command": "cat hub/HEAD; true"}
+    assert "ref:" not in home.value("bash", **seen)["output"]
+    home.value("bash", command="mv app other")
+    # Another process.
+    monkeypatch.setattr(searches, "_ever_found", set())
+    monkeypatch.setattr(searches, "_searches", {})
+    assert "ref:" not in home.value("bash", **seen)["output"]
+
+
 def test_a_store_that_is_borrowed_is_hidden(layouts: Governed) -> None:
     work, blob = layouts.work, hash_of(layouts.work / "main", "main:config/prod.yml")
     shutil.copytree(work / "main/.git/objects", work / "pool")

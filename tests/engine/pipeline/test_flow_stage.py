@@ -156,6 +156,17 @@ def test_private_data_content_from_outside_and_a_way_out_ask(agent: Agent) -> No
     assert agent.call("read_file", path="notes.md").ok
 
 
+def test_a_saved_tool_in_a_rule_on_the_session_stands_for_its_calls(make_bench: Any) -> None:
+    denied = [{"from": {"session": ["private"]}, "to": {"tools": ["note"]}}]
+    agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+    agent.bench.define("tools.post(text=text)", "note", parameters="text: str")
+    agent.bench.define('tools.note(text=tools.read_file(path=".env"))')
+    assert agent.call("note", text="hello").ok
+    assert agent.call("t").error.rule == "deny_flow.0"
+    assert agent.call("note", text="hello").error.rule == "deny_flow.0"
+    assert agent.call("post", text="hello").ok
+
+
 def test_the_memory_survives_a_restart_and_reaches_sessions_within(agent: Agent) -> None:
     agent.call("read_file", path=".env")
     agent.call("page", url="https://example.org/")
@@ -545,10 +556,19 @@ class TestAProgram:
             assert agent.call("t", path=".env").error.rule == "deny_flow.0"
         assert agent.call("t", path="notes.md").ok
 
-    def test_what_a_batch_has_read_by_a_link_asks_later(self, agent: Agent) -> None:
+    @pytest.mark.parametrize(
+        "batch",
+        [
+            'tool="each", items=[{"path": "linked"}]',
+            'tool="copy_file", items=[{"source": "linked", "target": "b", "overwrite": True}]',
+        ],
+    )
+    def test_what_a_batch_has_read_by_a_link_asks_later(self, agent: Agent, batch: str) -> None:
         agent.bench.define('tools.copy_file(source=path, target="b", overwrite=True)', "each", parameters="path: str")
         (agent.bench.work / "b").write_text("bob")
-        start = 'tools.start_batch(tool="each", items=[{"path": "linked"}])'
+        # When the batch is started, the link leads nowhere.
+        (agent.bench.work / "linked").symlink_to("a")
+        start = f"tools.start_batch({batch})"
         write = 'tools.write_file(path="a", content=tools.page(url="https://example.org/"))'
         send = 'tools.send(to=tools.read_file(path="b"), text="hello")'
         agent.bench.define(f"{start}\n    {write}\n    {send}")
