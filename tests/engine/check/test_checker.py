@@ -272,7 +272,7 @@ def test_no_text_makes_it_raise_and_every_fix_works(source: str, changes: list[t
     report = check(text, catalog())
     before = errors(report.diagnostics)
     # These are checked only if nothing else is wrong.
-    last = {"definition-text", *(code.code for code in TYPES)}
+    last = {"definition-text", "definition-size", *(code.code for code in TYPES)}
     assert (report.checked is None) == bool(before)
     for d in report.diagnostics:
         assert d.hint or d.fix or "did you mean" in d.message or d.code == "syntax", d
