@@ -145,7 +145,7 @@ class _Search(NamedTuple):
 
 _searches: dict[tuple[str, tuple[str, ...]], _Search] = {}
 #: The first commits of git folders, each with the state of the repository.
-_first: dict[str, tuple[object, frozenset[str] | None]] = {}
+_first: dict[str, tuple[object, frozenset[str]]] = {}
 #: The git folders, by device and inode, in which a search has ever found a hidden path, whatever the rules named then.
 _ever_found: set[tuple[int, int]] = set()
 
@@ -340,7 +340,7 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
 
 async def _depends_on_place(context: CallContext, run: Run, folder: str, hidden: HiddenPaths) -> bool:
     """Whether the rules name some paths of a repository only because its working tree is where it is, or that of a repository with
-    the same commits. A command can't move one that is forbidden, or whose git folder is."""
+    the same commits. A command can't move one that is forbidden, or has a forbidden git folder in it."""
     judge, root = context.workspace.judge, str(context.workspace.root)
     everywhere = {*judge.forbidden_globs(root)}
     for top in dict.fromkeys((*named_tops(folder), *hidden.tops)):
@@ -348,23 +348,22 @@ async def _depends_on_place(context: CallContext, run: Run, folder: str, hidden:
             other = git_folder_of(root, top)
             if other is None or other == folder:
                 return True
-            if not judge.allows(other):
+            if within(other, top) and not judge.allows(other):
                 continue
             ours, theirs = [await _first_commits(context, run, each) for each in (folder, other)]
-            if ours is None or theirs is None or not ours.isdisjoint(theirs):
+            if not ours or not theirs or not ours.isdisjoint(theirs):
                 return True
     return False
 
 
-async def _first_commits(context: CallContext, run: Run, folder: str) -> frozenset[str] | None:
-    """The commits of a repository without parents, which a clone has too; None if they can't be found out."""
+async def _first_commits(context: CallContext, run: Run, folder: str) -> frozenset[str]:
+    """The commits of a repository without parents, which a clone has too; empty if they can't be found out."""
     folders = family(str(context.workspace.root), folder)
-    state, (known, first) = _state(folders), _first.get(folder, (None, None))
+    state, (known, first) = _state(folders), _first.get(folder, (None, frozenset[str]()))
     if known != state:
-        is_whole = not os.path.lexists(f"{folders[-1]}/shallow")
         words = ("LOG", "-z", "--format=%H", "--max-parents=0", "--all", "--reflog")
-        found = await _lines(context, run, folder, *words) if is_whole else None
-        first = None if found is None else frozenset(found)
+        is_shallow = os.path.lexists(f"{folders[-1]}/shallow")
+        first = frozenset([] if is_shallow else await _lines(context, run, folder, *words) or [])
         if len(_first) >= _MAX_SEARCHES:
             _first.clear()
         _first[folder] = state, first

@@ -29,7 +29,7 @@ _NAMES = re.compile(
 )
 _FORMS = re.compile(
     r"(?i)-----BEGIN [A-Z ]*PRIVATE KEY|\b(sk|pk|rk)[-_](live|test|proj)?[-_]?[A-Za-z0-9]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}"
-    r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,1000}+\.[A-Za-z0-9_-]{10,}+\."
+    r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,300}+\.[A-Za-z0-9_-]{10,}+\."
     r"|://[^/\s:@]*:[^/\s@]+@|\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"
 )
 #: A complete private key. Without an end marker, the key extends to the end of the text.

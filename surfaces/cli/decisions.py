@@ -111,8 +111,9 @@ def judged(
     arguments: Mapping[str, Any],
     mode: Mode,
     session: AssumedSession | None = None,
+    is_recorded: bool = False,
 ) -> list[Decision]:
-    """The decisions on a call with valid arguments. There is at least one.
+    """The decisions on a call with valid arguments, or on a recorded call. There is at least one.
 
     Raises:
         Failure: the workspace can't be used.
@@ -120,8 +121,8 @@ def judged(
     action = judged_actions().get(definition.name)
     workspace, primitive = service.workspace, action or service.registry.primitive(definition.name)
     given = definition.with_defaults(arguments)
-    if primitive is not None and len(given) < len(definition.parameters):
-        # The ledger has only what the other rules look at.
+    if primitive is not None and is_recorded:
+        # Of the recorded arguments, only those are given that the other rules look at.
         primitive = replace(primitive, deny=None)
     try:
         decisions = authority.judge(definition, primitive, given, workspace, mode)

@@ -68,7 +68,9 @@ def _compare(service: ToolService, file: Path) -> tuple[list[dict[str, Any]], in
             unjudged["their tool or its version no longer exists"] += count
             continue
         arguments = json.loads(text)
-        before, after = (strictest(judged(service, a, definition, arguments, mode)) for a in authorities)
+        before, after = (
+            strictest(judged(service, a, definition, arguments, mode, is_recorded=True)) for a in authorities
+        )
         if before.verdict != after.verdict:
             facts = {"tool": tool, "arguments": arguments, "mode": mode, "calls": count}
             changes.append({**facts, "before": before.as_dict(), "after": after.as_dict()})

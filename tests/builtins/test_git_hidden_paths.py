@@ -1046,12 +1046,12 @@ def test_the_place_of_another_repository_leaves_no_mark(govern: Callable[..., Go
     assert not (home.work / "app" / ".git" / MARK_FILE).exists()
 
 
-@pytest.mark.parametrize("depth", [[], ["--depth", "1"]])
+@pytest.mark.parametrize("how", ["clone", "shallow", "git folder elsewhere", "fetched"])
 def test_a_bare_repository_beside_its_clone_stays_hidden(
-    govern: Callable[..., Governed], depth: list[str], monkeypatch: pytest.MonkeyPatch
+    govern: Callable[..., Governed], how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clone has only the branch without the forbidden file, and a commit that the bare repository lacks."""
-    home = govern(governance={"forbidden_paths": ["app/prod.yml"], "allow": ["bash"]})
+    home = govern(governance={"forbidden_paths": ["app/prod.yml", "vault/"], "allow": ["bash"]})
     first = home.work / "first"
     first.mkdir()
     plain(first, "init", "-q", "-b", "main")
@@ -1060,10 +1060,16 @@ def test_a_bare_repository_beside_its_clone_stays_hidden(
     (first / "prod.yml").write_text("password")
     plain(first, "add", "-A")
     plain(first, "commit", "-q", "-m", "second")
-    plain(home.work, "clone", "-q", "--bare", "first", "hub")
+    if how == "fetched":
+        plain(home.work, "init", "-q", "--bare", "hub")
+        plain(home.work / "hub", "fetch", "-q", str(first), "prod")
+    else:
+        plain(home.work, "clone", "-q", "--bare", "first", "hub")
     plain(first, "checkout", "-q", "main")
     plain(first, "commit", "-q", "--allow-empty", "-m", "third")
-    plain(home.work, "clone", "-q", *depth, "--single-branch", "-b", "main", first.as_uri(), "app")
+    options = {"shallow": ["--depth", "1"], "git folder elsewhere": ["--separate-git-dir", "vault/app"]}.get(how, [])
+    (home.work / "vault").mkdir()
+    plain(home.work, "clone", "-q", *options, "--single-branch", "-b", "main", first.as_uri(), "app")
     shutil.rmtree(first)
     seen = {"command": "cat hub/HEAD; true"}
     assert "ref:" not in home.value("bash", **seen)["output"]

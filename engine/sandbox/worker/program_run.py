@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from albert_tools.engine.model.definition import Program
-from albert_tools.engine.model.error_codes import ENDING
+from albert_tools.engine.model.error_codes import CODES, ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
 from albert_tools.engine.model.messages import describe_fault
@@ -174,7 +174,9 @@ class ProgramRun(Struct):
         # The tool that the program called, even if a tool inside that tool failed. A copy has no traceback, which would keep the
         # call's arguments in memory.
         sent = self._sent_failures[number] = failure.copy(tool=called, details=_passed_on(failure))
-        facts = {"code": sent.code, "message": sent.message, "tool": called, "retryable": sent.retryable}
+        # How much is left of a budget depends on what other calls got. Only the agent is told that, if the failure ends the run.
+        message = CODES[sent.code].meaning if sent.code == "budget_exceeded" else sent.message
+        facts = {"code": sent.code, "message": message, "tool": called, "retryable": sent.retryable}
         return pack(["failure", number, facts])
 
     # A program's own time runs while no tool call is pending.

@@ -113,5 +113,16 @@ def test_the_session_is_charged_for_the_large_arguments_of_its_questions(make_be
     assert [*codes, direct] == ["suspended", "suspended", "budget_exceeded", "budget_exceeded"]
 
 
+def test_a_program_is_not_told_how_much_is_left_of_a_budget(make_bench: Any) -> None:
+    """That would tell how much earlier calls have used."""
+    bench = make_bench(governance={"allow": ["write_file"]})
+    call = 'tools.write_file(path="a", content="x" * 20)'
+    bench.define(CAUGHT.format(call).replace("e.code", "str(e)"))
+    bench.define(call, "u")
+    _, token = bench.service.within(lambda s: s.open_session("a test", budget=Budget(bytes_written=10)))
+    assert "budget has no room" in bench.service.invoke("t", {}, session=token).value()
+    assert "10 bytes" in bench.service.invoke("u", {}, session=token).error.message
+
+
 def size_of(folder: Any) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
