@@ -19,11 +19,12 @@ from albert_tools.engine.service import ToolService
 class Offer(Struct, frozen=True):
     """A tool that an agent is offered.
 
-    `version` is the version of a saved tool to call; None for other tools.
+    `version` is the version of a saved tool to call; None for other tools. `author` is the session that has defined it, or empty.
     """
 
     definition: ToolDefinition
     version: str | None = None
+    author: str = ""
 
     @property
     def name(self) -> str:
@@ -93,14 +94,14 @@ def offered(service: ToolService, session: str | None) -> list[Offer]:
             # A damaged tool can't be called. `albert tools` names it.
             continue
         if service.reviews.of(loaded).state == "active" and not _denied(service, loaded.definition):
-            offers.append(Offer(loaded.definition, version))
+            offers.append(Offer(loaded.definition, version, loaded.author))
     covers = service.coverage(session)
-    return [offer for offer in offers if is_offered(offer.name, covers)]
+    return [offer for offer in offers if is_covered(offer, covers)]
 
 
-def is_offered(name: str, covers: Callable[[str], bool]) -> bool:
-    """Whether a session is offered a tool, by what its lease covers (`ToolService.coverage`)."""
-    return name == "run_tool" or covers(name)
+def is_covered(offer: Offer, covers: Callable[[str, str], bool]) -> bool:
+    """Whether a session is offered what the owner is, by what its lease covers (`ToolService.coverage`)."""
+    return offer.name == "run_tool" or covers(offer.name, offer.author)
 
 
 def _denied(service: ToolService, definition: ToolDefinition, gated: bool = False) -> bool:

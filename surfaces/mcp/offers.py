@@ -63,9 +63,9 @@ class Offers:
         Raises:
             MCPError: The cursor is invalid, or the session has ended.
         """
-        listed = (await self._list()).tools
+        known = await self._list()
         covers = self._covers(token)
-        tools, following = page_of(cursor, [tool for tool in listed if covers(tool.name)])
+        tools, following = page_of(cursor, [tool for tool in known.tools if covers(known.offers[tool.name])])
         return types.ListToolsResult(tools=tools, next_cursor=following)
 
     async def find(self, name: str) -> Offer | None:
@@ -82,23 +82,22 @@ class Offers:
 
     async def names(self, token: str) -> list[str]:
         """The names of all tools that the session is offered. Raises MCPError if the session has ended."""
-        known = (await self._list()).offers
-        return [*filter(self._covers(token), known)]
+        known = (await self._list()).offers.values()
+        return [offer.name for offer in filter(self._covers(token), known)]
 
     async def saved(self, token: str) -> list[str]:
         """The names of the active saved tools. Raises MCPError if the session has ended."""
-        known = (await self._list()).offers
-        covers = self._covers(token)
-        return [name for name, offer in known.items() if offer.version and covers(name)]
+        known = (await self._list()).offers.values()
+        return [offer.name for offer in filter(self._covers(token), known) if offer.version]
 
-    def _covers(self, token: str) -> Callable[[str], bool]:
-        from albert_tools.engine.agent.offers import is_offered
+    def _covers(self, token: str) -> Callable[[Offer], bool]:
+        from albert_tools.engine.agent.offers import is_covered
 
         try:
             covers = self._service.coverage(token)
         except Failure as failure:
             raise _refused(failure) from failure
-        return lambda name: is_offered(name, covers)
+        return lambda offer: is_covered(offer, covers)
 
     async def _list(self) -> _Listed:
         # Many clients ask for the list when they connect. It is made once.
