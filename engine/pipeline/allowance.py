@@ -42,12 +42,12 @@ def _demand_progress(call: Call, run: Run) -> tuple[tuple[str, int], ...]:
     return ((SESSION, loops.requests_per_hour),) if run.session.id and not run.options.resumed.id else ()
 
 
-def demand_allowance(call: Call, run: Run) -> None:
+def demand_allowance(call: Call, run: Run, has_room: bool = False) -> None:
     """Require, as the record is now, that the lease covers the call, and that no rate limit and no budget is used up. Raises as
-    `allowance`."""
+    `allowance`. `has_room`: it is known that no rate limit is."""
     run.session.renew()
     demand_lease(call, run)
-    if call.windows:
+    if call.windows and not has_room:
         run.service.record.rate_limits.demand(call.windows, run.session.lineage(), call.name)
     if call.begun_before is None:
         run.session.afford(call.name)

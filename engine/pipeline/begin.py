@@ -30,9 +30,10 @@ async def begin(call: Call, run: Run) -> None:
     is_charged = bool(call.windows) or call.approval is not None or run.session.id is not None
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
     journal = run.journal
+    has_room = False
 
     def decide() -> None:
-        charge = _charge(call, run) if is_charged else {}
+        charge = _charge(call, run, has_room) if is_charged else {}
         begin_run(call, run)
         _write_journal(call, run, state)
         ledger.decided(call, run, charge)
@@ -41,6 +42,7 @@ async def begin(call: Call, run: Run) -> None:
         if changes or run.repeat or run.service.observer is not None or _draws(call, run):
             await run.entries.together((run.session.id, call.name), decide)
         else:
+            has_room = True
             decide()
             if is_charged:
                 # However long it takes, it is counted soon, and other processes see it.
@@ -77,10 +79,10 @@ def _draws(call: Call, run: Run) -> bool:
     return may_be_many or run.service.record.rate_limits.is_nearly_used(call.windows, run.session.lineage())
 
 
-def _charge(call: Call, run: Run) -> dict[str, Json]:
+def _charge(call: Call, run: Run, has_room: bool) -> dict[str, Json]:
     """Check session, rate limits and budget once more, and use up the approval. Returns the charges, which the entry contains."""
     # The lease may have expired while a person decided, because a question only stops the clock of the call.
-    demand_allowance(call, run)
+    demand_allowance(call, run, has_room)
     service, approval = run.service, call.approval
     if approval is not None:
         service.record.approvals.use(approval, call.id)
