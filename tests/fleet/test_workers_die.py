@@ -100,13 +100,17 @@ class Fleet:
         wait_until(lambda: self.made().total() >= before + more or not self.go_on())
 
     def go_on(self) -> int:
-        """Answer the questions, and replace workers that have ended. Returns how many runs have not ended."""
+        """Do what a person does: replace workers that have ended, answer the questions, and resume a run of which too many workers
+        have died. Returns how many runs have not ended."""
         for name in [name for name, process in self.workers.items() if process.poll() is not None]:
             del self.workers[name]
             self.start()
         asked = self.albert("approvals", "--json").document()["approvals"]
         for each in asked:
             self.albert("approvals", "answer", each["approval"], "once")
+        for each in self.albert("fleet", "status", "--json").document()["stuck"]:
+            if "workers have died of it" in each["why"]:
+                self.albert("runs", "resume", each["run"])
         runs = self.albert("runs", "--limit", "1000", "--json").document()["runs"]
         return sum(run["state"] not in ("done", "failed", "cancelled") for run in runs)
 
