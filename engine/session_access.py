@@ -80,11 +80,11 @@ class SessionAccess(Struct, eq=False):
         """`covers` without its token, for the tools of a list: the session is read once. Raises as `covers`."""
         if token is None:
             return lambda tool, author=None: True
-        line = self.line(token)
+        sessions, line = self.context.record.sessions, self.line(token)
 
         def covers(tool: str, author: str | None = None) -> bool:
             try:
-                self._demand(line, tool, lambda: self.lookup.author(tool) if author is None else author)
+                sessions.demand(line, tool, author=lambda: self.lookup.author(tool) if author is None else author)
             except Failure as failure:
                 if failure.rule == "lease.tools":
                     return False
@@ -103,10 +103,8 @@ class SessionAccess(Struct, eq=False):
             Failure: `permission_denied`: the lease does not cover the name; the session does not exist, or has ended.
         """
         if token is not None:
-            self._demand(self.line(token), tool, lambda: self.lookup.author(tool, version))
-
-    def _demand(self, line: Line, tool: str, author: Callable[[], str]) -> None:
-        self.context.record.sessions.demand(line, tool, author=author)
+            sessions, line = self.context.record.sessions, self.line(token)
+            sessions.demand(line, tool, author=lambda: self.lookup.author(tool, version))
 
     def contents(self, token: str | None) -> ContentStore | None:
         """The content store as a session has it, see `SessionContents`; the whole store for the owner, None if there is none.

@@ -342,17 +342,21 @@ async def _depends_on_place(context: CallContext, run: Run, folder: str, hidden:
     """Whether the rules name some paths of a repository only because its working tree is where it is, or that of a repository with
     the same commits. A command can't move one that is forbidden, or has a forbidden git folder in it."""
     judge, root = context.workspace.judge, str(context.workspace.root)
-    everywhere = {*judge.forbidden_globs(root)}
+    everywhere, others = {*judge.forbidden_globs(root)}, list[str]()
     for top in dict.fromkeys((*named_tops(folder), *hidden.tops)):
         if judge.allows(top) and not everywhere.issuperset(judge.forbidden_globs(top)):
             other = git_folder_of(root, top)
             if other is None or other == folder:
                 return True
-            if within(other, top) and not judge.allows(other):
-                continue
-            ours, theirs = [await _first_commits(context, run, each) for each in (folder, other)]
-            if not ours or not theirs or not ours.isdisjoint(theirs):
-                return True
+            if not within(other, top) or judge.allows(other):
+                others.append(other)
+    if not others:
+        return False
+    ours = await _first_commits(context, run, folder)
+    for other in others:
+        theirs = await _first_commits(context, run, other)
+        if not ours or not theirs or not ours.isdisjoint(theirs):
+            return True
     return False
 
 

@@ -41,6 +41,7 @@ def in_turn(items: Iterable[T], top: Callable[[T], str]) -> list[T]:
     ranks: Counter[str] = Counter()
     ranked = []
     for item in items:
-        ranked.append((ranks[top(item)], item))
-        ranks[top(item)] += 1
+        outermost = top(item)
+        ranked.append((ranks[outermost], item))
+        ranks[outermost] += 1
     return [item for _, item in sorted(ranked, key=itemgetter(0))]

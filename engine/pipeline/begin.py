@@ -30,9 +30,8 @@ async def begin(call: Call, run: Run) -> None:
     is_charged = bool(call.windows) or call.approval is not None or run.session.id is not None
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
     journal = run.journal
-    has_room = False
 
-    def decide() -> None:
+    def decide(has_room: bool = False) -> None:
         charge = _charge(call, run, has_room) if is_charged else {}
         begin_run(call, run)
         _write_journal(call, run, state)
@@ -42,8 +41,7 @@ async def begin(call: Call, run: Run) -> None:
         if changes or run.repeat or run.service.observer is not None or _draws(call, run):
             await run.entries.together((run.session.id, call.name), decide)
         else:
-            has_room = True
-            decide()
+            decide(has_room=True)
             if is_charged:
                 # However long it takes, it is counted soon, and other processes see it.
                 run.entries.keep_time()

@@ -65,7 +65,7 @@ class From(Struct, frozen=True):
     session: tuple[str, ...] = ()
 
     def fits(self, tools: tuple[str, ...], effects: tuple[str, ...], source: str) -> bool:
-        """Whether the output of a tool matches, whatever the paths. `tools` are the tool, and the saved tools around the call."""
+        """Whether the output of a tool matches, paths aside. `tools` are the tool, and the saved tools around the call."""
         return (
             not self.session
             and _fits(self.tools, tools)

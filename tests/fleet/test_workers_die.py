@@ -100,8 +100,8 @@ class Fleet:
         wait_until(lambda: self.made().total() >= before + more or not self.go_on())
 
     def go_on(self) -> int:
-        """Do what a person does: replace workers that have ended, answer the questions, and resume a run of which too many workers
-        have died. Returns how many runs have not ended."""
+        """Do what a person does: replace workers that have ended, answer the questions, and resume a run that has cost too many
+        workers. Returns how many runs have not ended."""
         for name in [name for name, process in self.workers.items() if process.poll() is not None]:
             del self.workers[name]
             self.start()

@@ -174,7 +174,7 @@ class ProgramRun(Struct):
         # The tool that the program called, even if a tool inside that tool failed. A copy has no traceback, which would keep the
         # call's arguments in memory.
         sent = self._sent_failures[number] = failure.copy(tool=called, details=_passed_on(failure))
-        # How much is left of a budget depends on what other calls got. Only the agent is told that, if the failure ends the run.
+        # How much is left of a budget depends on what other calls got. Only the agent reads that, if the failure ends the run.
         message = CODES[sent.code].meaning if sent.code == "budget_exceeded" else sent.message
         facts = {"code": sent.code, "message": message, "tool": called, "retryable": sent.retryable}
         return pack(["failure", number, facts])
