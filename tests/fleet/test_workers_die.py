@@ -114,6 +114,12 @@ class Fleet:
         runs = self.albert("runs", "--limit", "1000", "--json").document()["runs"]
         return sum(run["state"] not in ("done", "failed", "cancelled") for run in runs)
 
+    def finish(self) -> None:
+        """Wait until all runs have ended. However long they take together, each time something must happen soon."""
+        while left := self.go_on():
+            made = self.made().total()
+            wait_until(lambda left=left, made=made: self.go_on() < left or self.made().total() > made)
+
     # What happens to workers
 
     def kill(self, name: str) -> None:
@@ -240,7 +246,7 @@ def check(fleet: Fleet, attacks: list[Attack], runs: int, steps: int, seed: int)
     for attack in attacks:
         fleet.wait_for_more(3)
         attack(fleet, fleet.any(pick))
-    wait_until(lambda: not fleet.go_on())
+    fleet.finish()
 
     found = fleet.albert("runs", "--limit", "1000", "--json").document()["runs"]
     assert len(found) == runs
