@@ -2,18 +2,26 @@
 
 A step that only reads is written when it ends. A step that may change something is synced before it begins and after it ends. To
 get the cost of a step, the difference between a run of many steps and a run without steps is divided by the number of steps.
+
+Beside the thousand runs, fork servers with the modules of a worker, one for each processor, do nothing but fork a process for each
+run of `1 + n`. This is the least that a process for each run can cost.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 from random import Random
 
 from albert_tools import ToolService, primitive
+from benchmarks.runs import FORK_SERVER
 
 #: Steps of the long runs; simultaneous runs.
 STEPS, AT_ONCE = 100, 1000
@@ -24,6 +32,17 @@ _SOURCES = {
     "writes": 'def writes(n: int) -> int:\n    """Writes."""\n    for i in range(n):\n        tools.poke()\n    return n\n',
     "one": 'def one(n: int) -> int:\n    """Reads once."""\n    tools.peek()\n    return n\n',
 }
+
+
+#: Loads the modules of a worker. Their memory is what a fork copies.
+_LOADED = f"""
+import gc, sys
+sys.path = {sys.path!r}
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.sandbox.worker import worker
+worker.prepare(sorted(vocabulary.MODULES))
+gc.freeze()
+"""
 
 
 @primitive(effects=["read"])
@@ -76,6 +95,8 @@ async def _measure(rounds: int) -> list[str]:
             taken = time.perf_counter() - started
             assert [r.value() for r in results] == list(range(AT_ONCE))
 
+    forks = await _forks_a_second()
+
     def row(name: str, tool: str) -> str:
         cells = []
         for session in (None, token):
@@ -93,4 +114,31 @@ async def _measure(rounds: int) -> list[str]:
         "| | |",
         "|---|---:|",
         f"| {AT_ONCE:,} runs at once, a call each | {taken:.1f} s, {AT_ONCE / taken:.0f} a second |",
+        f"| bare fork servers with the same modules: runs | {forks:.0f} a second |",
     ]
+
+
+async def _forks_a_second() -> float:
+    processors = os.cpu_count() or 1
+    ends, servers = [], []
+    for _ in range(processors):
+        ours, served = socket.socketpair()
+        command = [sys.executable, "-c", _LOADED + FORK_SERVER, str(served.fileno())]
+        servers.append(subprocess.Popen(command, pass_fds=[served.fileno()]))
+        served.close()
+        ends.append(ours)
+
+    def work(end: socket.socket, count: int) -> None:
+        for _ in range(count):
+            end.sendall(b"1")
+            end.recv(100)
+
+    each = AT_ONCE // processors
+    await asyncio.gather(*(asyncio.to_thread(work, end, 10) for end in ends))
+    started = time.perf_counter()
+    await asyncio.gather(*(asyncio.to_thread(work, end, each) for end in ends))
+    taken = time.perf_counter() - started
+    for end, server in zip(ends, servers, strict=True):
+        end.close()
+        server.wait()
+    return each * processors / taken
