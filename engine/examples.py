@@ -90,7 +90,7 @@ async def run_examples(
     """
     problems: list[dict[str, Json]] = []
     left, space, room = MAX_TOTAL_SECONDS, ScratchSpace(MAX_SCRATCH_BYTES), MAX_REPORT
-    async with pipeline.turns_of_examples.of(CLIENT.get()), pipeline.examples:
+    async with pipeline.turns_of_examples.of(CLIENT.get()):
         for example in examples:
             began = time.monotonic()
             seen = observed.setdefault(example.line, Observed()) if observed is not None else None

@@ -10,7 +10,6 @@ begun, it is executed. If the step has begun but not ended, its outcome is unkno
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -119,7 +118,7 @@ class RunJournal:
         self._journal = journal
         self._contents = contents
         self._known: dict[str, Step] = {}
-        self._begins: Counter[str] = Counter()
+        self._begins: dict[str, int] = {}
         #: The programs that had begun, by step. The request itself is step "".
         self._programs: dict[str, Entered] = {}
         #: The steps at which a resumed run was interrupted. They had begun, or a person had been asked, but they had not ended.
@@ -147,7 +146,7 @@ class RunJournal:
             elif entry["t"] == "ask":
                 self._interrupted.add(entry["step"])
             elif entry["t"] in ("begin", "end"):
-                self._begins[entry["step"]] += entry["t"] == "begin"
+                self._begins[entry["step"]] = self._begins.get(entry["step"], 0) + (entry["t"] == "begin")
                 self._read(entry)
         self._interrupted |= {*self._programs, *self._known}
         self._interrupted -= {name for name, step in self._known.items() if step.ended}
@@ -217,7 +216,7 @@ class RunJournal:
 
     def times_begun(self, step: str) -> int:
         """The number of times that earlier processes began a step that may change something."""
-        return self._begins[step]
+        return self._begins.get(step, 0)
 
     def was_interrupted_at(self, step: str) -> bool:
         """Whether the run was interrupted or suspended in this step."""

@@ -103,7 +103,8 @@ def new_span(parent: Span | None = None, trace: str | None = None) -> Span:
         match = _TRACEPARENT.fullmatch(trace)
         if match and match[2] != _NO_TRACE and match[3] != _NO_SPAN and _valid_version(match[1], match[5]):
             return Span(match[2], new_id(), match[3], bool(int(match[4], 16) & 1))
-    return Span(new_id() + new_id(), new_id())
+    ids = os.urandom(24).hex()
+    return Span(ids[:32], ids[32:])
 
 
 def traceparent(span: Span) -> str:

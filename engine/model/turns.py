@@ -3,35 +3,55 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from types import TracebackType
 from weakref import WeakValueDictionary
 
-#: The client for which something is executed, see `acting_for`; None for the owner.
+#: The client for which something is executed; None for the owner.
 CLIENT: ContextVar[str | None] = ContextVar("albert_client", default=None)
 
 
-@contextmanager
-def acting_for(client: str | None) -> Iterator[None]:
-    """Make the calls within for a client; if it is None, for the client around them."""
-    before = CLIENT.set(client or CLIENT.get())
-    try:
-        yield
-    finally:
-        CLIENT.reset(before)
-
-
 class Turns:
-    """Lets `share` requests of one client go on at a time. Further ones wait, in order. The owner has no bound."""
+    """Lets `share` requests of one client go on at a time, and `most` of all clients. Further ones wait, in order.
 
-    def __init__(self, share: int) -> None:
+    The owner has no share, and without `most` no bound.
+    """
+
+    def __init__(self, share: int, most: int | None = None) -> None:
         self._share = share
+        self._all = asyncio.Semaphore(most) if most is not None else None
         #: The turns of each client that has or waits for one.
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
 
-    def of(self, client: str | None) -> AbstractAsyncContextManager[None]:
+    def of(self, client: str | None) -> Turn:
         """A turn of a client, see `ServiceContext.client_of`; None for the owner."""
-        if client is None:
-            return nullcontext()
-        return self._turns.setdefault(client, asyncio.Semaphore(self._share))
+        own = self._turns.setdefault(client, asyncio.Semaphore(self._share)) if client is not None else None
+        return Turn(own, self._all)
+
+
+class Turn:
+    """The turn of a request: inside of the block, it goes on."""
+
+    __slots__ = ("_all", "_own")
+
+    def __init__(self, own: asyncio.Semaphore | None, all_: asyncio.Semaphore | None) -> None:
+        self._own = own
+        self._all = all_
+
+    async def __aenter__(self) -> None:
+        if self._own is not None:
+            await self._own.acquire()
+        try:
+            if self._all is not None:
+                await self._all.acquire()
+        except BaseException:
+            if self._own is not None:
+                self._own.release()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for semaphore in (self._all, self._own):
+            if semaphore is not None:
+                semaphore.release()

@@ -50,7 +50,7 @@ from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult, is_incomplete
 from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.model.telemetry import new_id, new_span, traceparent
-from albert_tools.engine.model.turns import Turns, acting_for
+from albert_tools.engine.model.turns import CLIENT, Turns
 from albert_tools.engine.pipeline import observers
 from albert_tools.engine.pipeline.allowance import allowance
 from albert_tools.engine.pipeline.approval import approval
@@ -127,10 +127,8 @@ class Pipeline:
         self._sandbox = sandbox
         self._renewed = renewed
         self._clock = clock
-        self._slots = asyncio.Semaphore(MAX_RUNS)
-        self._turns = Turns(MAX_RUNS_OF_SESSION)
-        self.examples = asyncio.Semaphore(MAX_EXAMPLES_AT_ONCE)
-        self.turns_of_examples = Turns(MAX_EXAMPLES_OF_SESSION)
+        self._turns = Turns(MAX_RUNS_OF_SESSION, MAX_RUNS)
+        self.turns_of_examples = Turns(MAX_EXAMPLES_OF_SESSION, MAX_EXAMPLES_AT_ONCE)
         #: The active runs, by id.
         self.active: dict[str, Run] = {}
 
@@ -198,12 +196,15 @@ class Pipeline:
             loop = asyncio.get_running_loop()
             run.line, came = line_of_request(run), loop.time()
             client = client_of(run)
-            async with self._turns.of(client if waits else None), self._slots if waits else nullcontext():
+            async with self._turns.of(client) if waits else nullcontext():
                 if loop.time() - came > _FRESH_SECONDS:
                     # While the request waited for its turn, its session may have ended or been prolonged.
                     run.line = line_of_request(run)
-                with acting_for(client):
+                before = CLIENT.set(client or CLIENT.get())
+                try:
                     output = await self.call(call, run)
+                finally:
+                    CLIENT.reset(before)
                 if run.report.shown is UNSET:
                     # The journal of a resumed run had the output.
                     run.report.shown = output_or_handle(output, run)

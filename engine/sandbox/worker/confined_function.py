@@ -51,7 +51,7 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-_SLOTS = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Turns, asyncio.Semaphore]]()
+_TURNS = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]()
 
 
 @lru_cache(maxsize=1)
@@ -89,8 +89,7 @@ async def run_confined(
     limits = RunLimits(memory_bytes=MEMORY, cpu_seconds=math.ceil(seconds) + 1)
     work = Work("albert_tools.engine.sandbox.worker.confined_worker", paths=_paths(module), environment=_ENVIRONMENT)
     loop = asyncio.get_running_loop()
-    turns, slots = _SLOTS.setdefault(loop, (Turns(MAX_OF_SESSION), asyncio.Semaphore(MAX_AT_ONCE)))
-    async with turns.of(CLIENT.get()), slots:
+    async with _TURNS.setdefault(loop, Turns(MAX_OF_SESSION, MAX_AT_ONCE)).of(CLIENT.get()):
         pool = FunctionPool(name, work, limits, seconds=seconds, max_bytes=MAX_RESULT, idle=0)
         pool.kind = kind
         pool.expect([module, name, *imports])
