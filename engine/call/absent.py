@@ -68,6 +68,7 @@ class NoSession:
 class NoLedger:
     """A `Ledger` without entries."""
 
+    gathers = False
     _inside = nullcontext()
 
     @property

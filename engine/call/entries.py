@@ -99,7 +99,10 @@ class Entries:
     async def aflush(self, about: Hashable) -> None:
         """As `flush`, together with what other requests write."""
         if self._waiting:
-            await self.together(about, lambda: None)
+            if self._ledger.gathers:
+                await self.together(about, lambda: None)
+            else:
+                self.flush()
 
     def try_to_flush(self) -> None:
         """Write all that was pushed, if possible. If not, the next write tries again."""

@@ -271,6 +271,10 @@ class Ledger(Protocol):
             Failure: `io_error`.
         """
 
+    @property
+    def gathers(self) -> bool:
+        """Whether `together` makes one transaction of what several tasks ask for. Otherwise it is a `transaction`."""
+
     def append(self, kind: str, data: Mapping[str, Any]) -> int:
         """Append an entry and change the tables that depend on it. Returns the entry's number.
 

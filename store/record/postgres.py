@@ -91,6 +91,7 @@ class PostgresDatabase(Database):
     """The database with this URL, as libpq reads it. The user needs the right to create a schema only the first time."""
 
     names_users = True
+    gathers = True
 
     def __init__(self, url: str) -> None:
         """Raises Failure `invalid_arguments`."""

@@ -99,6 +99,11 @@ class Record:
         """See `Ledger.owner`."""
         return self._owners.own()
 
+    @property
+    def gathers(self) -> bool:
+        """See `Ledger.gathers`."""
+        return self.database.gathers
+
     def is_own(self, owner: str) -> bool:
         """Whether this process is the owner. Unlike `owner`, this creates no file."""
         return self._owners.is_own(owner)
