@@ -129,6 +129,10 @@ class Database(ABC):
         """Call `call` when the present transaction has ended. Its argument says whether the transaction was committed."""
         self._at_end.append(call)
 
+    def version(self) -> int | None:
+        """Outside of a transaction: a number that changes when another process writes. None if only a query can tell."""
+        return None
+
     @abstractmethod
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """Execute a statement inside a transaction, which can't be committed if it fails. Returns a cursor for a SELECT."""

@@ -167,6 +167,8 @@ class Record:
             database.execute(_INSERT, (n, at, kind, indexed_run(data), content, digest))
             if journal is not None and rows:
                 journal.insert(rows, n)
+            if "failing" in data:
+                self.uses.forget()
             if changes_tables(kind, data):
                 # The data is decoded, so that `verify`, which reads it, gets the same rows.
                 apply(database.execute, Entry(at, n, kind, decode(content)))
@@ -220,6 +222,7 @@ class Record:
     def close(self) -> None:
         """Close the database. A later call opens it again. Raises Failure `io_error`."""
         self.journals.clear()
+        self.uses.forget()
         self.database.close()
 
     def __enter__(self) -> Record:

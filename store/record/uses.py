@@ -25,6 +25,8 @@ _FORGET = "DELETE FROM uses WHERE session = ? AND bucket >= ? AND bucket < ? AND
 _BUCKETS = (FAILING, FAILING[:-1] + chr(ord(FAILING[-1]) + 1))
 #: A bucket is pruned each time it has got this many uses. Pruning deletes at most twice as many, so it is fast.
 _PRUNED_EACH = 64
+#: The most sessions of which it is known what is failing.
+_MAX_KNOWN = 1000
 
 
 def counted(execute: Execute, entry: Entry) -> None:
@@ -70,6 +72,9 @@ class UseTable:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        #: What `failing` has found, as long as nobody has written since, see `Database.version`.
+        self._failing: dict[str, str | None] = {}
+        self._version: int | None = None
 
     def times(self, session: str, bucket: str, count: int) -> tuple[float, float | None] | None:
         """See the protocol."""
@@ -78,5 +83,16 @@ class UseTable:
 
     def failing(self, session: str) -> str | None:
         """See the protocol."""
-        row = self._database.row(_FAILING, (session, *_BUCKETS))
-        return None if row is None else str(row[0]).removeprefix(FAILING)
+        version = self._database.version()
+        if version is None or version != self._version or len(self._failing) >= _MAX_KNOWN:
+            self.forget()
+            self._version = version
+        known = self._failing
+        if session not in known:
+            row = self._database.row(_FAILING, (session, *_BUCKETS))
+            known[session] = None if row is None else str(row[0]).removeprefix(FAILING)
+        return known[session]
+
+    def forget(self) -> None:
+        """An entry of this process is about to change what `failing` finds. Another thread may still note what was true before."""
+        self._failing = {}

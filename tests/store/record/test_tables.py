@@ -16,6 +16,7 @@ from albert_tools.engine.authority.rate_limit import RateLimits
 from albert_tools.engine.authority.sessions import Lease, Person, Sessions
 from albert_tools.engine.authority.team_sessions import TeamSessions
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.record_types import FAILING
 from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.record import repeats, uses
 from albert_tools.store.record.record import Record
@@ -100,7 +101,18 @@ class Life:
         outcome = RateLimits(record, self.clock).outcome(
             self.random.choice(["", "s"]), self.random.choice("ab"), failed=failed
         )
-        record.append("result", outcome)
+        with record.transaction():
+            record.append("result", outcome)
+            if self.random.random() < 0.1:
+                raise Failure("io_error", "the transaction fails")
+
+    def check_failing(self) -> None:
+        """Every process knows which request is failing now, whoever has recorded it."""
+        for session in ("", "s"):
+            query = "SELECT bucket FROM uses WHERE session = ? AND bucket LIKE 'failing:%'"
+            rows = self.record.database.rows(query, (session,))
+            expected = rows[0][0].removeprefix(FAILING) if rows else None
+            assert [each.uses.failing(session) for each in self.records] == [expected] * 2
 
     def ask(self) -> None:
         scope = self.random.choice([None, Scope("t", "v", "s", "NORMAL"), Scope("t", "v", "s", "NORMAL", ("c",))])
@@ -169,6 +181,7 @@ def test_the_entries_give_the_same_rows_again(place: Place, seed: int, monkeypat
     life = Life(place, seed)
     for i in range(400):
         life.step()
+        life.check_failing()
         if i == 250:
             # All entries so far are old. The rest begins with a checkpoint.
             life.now = time.time()
