@@ -130,7 +130,10 @@ class Database(ABC):
         self._at_end.append(call)
 
     def version(self) -> int | None:
-        """Outside of a transaction: a number that changes when another process writes. None if only a query can tell."""
+        """A number that is the same as long as no other process has written; None if only a query can tell.
+
+        What a process wrote that died at the same moment is noticed in the next transaction.
+        """
         return None
 
     @abstractmethod

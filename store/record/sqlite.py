@@ -46,8 +46,6 @@ _SETTINGS = (
     # Overwrite deleted data.
     "PRAGMA secure_delete=1",
 )
-#: Changes when another connection has committed.
-_VERSION = "PRAGMA data_version"
 _TAIL = "SELECT n, hash FROM entries ORDER BY n DESC LIMIT 1"
 #: What is none of `TABLES`, such as a view in the place of a table, or a trigger.
 _FOREIGN = "SELECT name FROM sqlite_schema WHERE sql IS NOT NULL AND instr(?, sql) = 0"
@@ -105,13 +103,9 @@ class SqliteDatabase(Database):
     def version(self) -> int | None:
         """See `Database`."""
         with self._threads:
-            if self._opened is None or self._depth:
+            if self._opened is None or self._depth or self._opened.gate.last() != self.tail:
                 return None
-            try:
-                found: int = self._opened.connection.execute(_VERSION).fetchone()[0]
-            except sqlite3.Error:
-                return None
-        return found
+            return self._version
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """See `Database`."""
@@ -222,7 +216,7 @@ class SqliteDatabase(Database):
 
     def _check_tail(self, opened: _Opened) -> None:
         """Refuse a database that lacks entries which were committed since the machine was started."""
-        version = opened.connection.execute(_VERSION).fetchone()[0]
+        version = opened.connection.execute("PRAGMA data_version").fetchone()[0]
         if version == self._version:
             return
         known = opened.gate.last()
