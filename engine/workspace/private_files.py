@@ -48,13 +48,12 @@ def private_file(
         names = [entry.name for entry in entries]
         private = frozenset(names if patterns.match(folder) else patterns.names_in(folder, names))
         for entry in entries:
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.name in private and not is_folder and allows(entry.path):
+            if entry.is_dir(follow_symlinks=False):
+                # The objects of git have no names.
+                if entry.name not in _PACKAGES and not entry.path.endswith(f"/{GIT_FOLDER}/objects"):
+                    pending.append(entry.path)
+            elif entry.name in private and allows(entry.path):
                 return entry.path
-            # The objects of git have no names.
-            is_searched = entry.name not in _PACKAGES and not entry.path.endswith(f"/{GIT_FOLDER}/objects")
-            if is_folder and is_searched:
-                pending.append(entry.path)
     return None
 
 
