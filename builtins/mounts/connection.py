@@ -153,6 +153,7 @@ class Connection:
             self._link.begin(context)
             if time.monotonic() - self._link.listed_at > CHECK_SECONDS:
                 await self._list_tools(self._link)
+            context.record_seen()
             return self._link
 
     async def _list_tools(self, link: Link) -> None:

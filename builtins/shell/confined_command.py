@@ -160,6 +160,7 @@ async def run(
             with seen as (view, workspace):
                 if recorded and not quiet:
                     await asyncio.to_thread(context.workspace.judge.note_visible, [view.root, *view.readable])
+                    context.record_seen()
                 command = Command(
                     words,
                     view,
@@ -325,6 +326,7 @@ class _Connection:
                 hint="run it without `network`",
                 rule="network",
             )
+        self._context = context
         self._rules = rules
         self._method = method
         self.seen: list[Any] = []
@@ -339,6 +341,7 @@ class _Connection:
 
     async def _judge(self, url: str, method: str) -> None:
         self._rules.demand(url, self._method or method)
+        self._context.record_seen()
 
 
 def _limit_exceeded(over: str, details: dict[str, Any], seconds: float, memory: int, processes: int) -> Failure:

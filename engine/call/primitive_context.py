@@ -75,13 +75,16 @@ class PrimitiveContext(Struct):
             return None
 
         def say(text: str) -> None:
-            # Nothing leaves the service before its entry, and the entry says that the session sees it.
-            self.note_read()
-            note_shown(self._call, run)
-            run.entries.flush()
+            self.record_seen()
             notify(run.options.log, self._call.target.definition.name, text)
 
         return say
+
+    def record_seen(self) -> None:
+        # Nothing leaves the service before its entry, and the entry says that the session sees it.
+        self.note_read()
+        note_shown(self._call, self._run)
+        self._run.entries.flush()
 
     def note_read(self) -> None:
         """Note what the call has read so far, for `seen`."""

@@ -135,8 +135,9 @@ class SessionTable(Protocol):
     def line(self, session: str) -> builtins.list[SessionRow]:
         """A session and its parents, beginning with the session itself; an empty list if the id is unknown."""
 
-    def seen(self, sessions: Sequence[str]) -> dict[str, str]:
-        """What a session and its parents, given by their ids, have seen: the first example of each kind, by kind."""
+    def seen(self, sessions: Sequence[str], besides: str | None = None) -> dict[str, str]:
+        """What a session and its parents, given by their ids, have seen: the first example of each kind, by kind. What only the
+        request with the id `besides` has seen is left out."""
 
     def has_stored(self, session: str, ref: str) -> bool:
         """Whether a session may read a value of the content store: it, or a session within it, has stored or got it."""
@@ -602,6 +603,14 @@ class CallContext(Protocol):
     @property
     def progress(self) -> Callable[[str], None] | None:
         """Shows a text to the caller while it waits, as the prints of a program are shown; None if the caller shows none."""
+
+    def record_seen(self) -> None:
+        """Record what the session can see by the call so far, before anybody can: in a line, or in a file that a command writes. At
+        the call's end it is recorded in any case.
+
+        Raises:
+            Failure: `io_error`, `damaged`.
+        """
 
     def left(self, unit: str) -> float:
         """The remaining amount of a unit (``model_tokens``, …) in the caller's budget; infinity if the unit is not limited."""

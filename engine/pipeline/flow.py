@@ -74,15 +74,17 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
 def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
     """What the session has seen, if a call of a program must be judged by it; otherwise empty.
 
-    The request was judged by what the session had seen before, and by the manifest, which doesn't know the private files that the
-    program reads. Of an approved program only such files and the arguments count, because everything else was reviewed.
+    The request was judged by what the session had seen before, and by the manifest. That doesn't know the private files that the
+    program reads, nor what other requests of the session, its batches too, see meanwhile: it can be in a file that the program
+    reads. Of an approved program only these and the arguments count, because everything else was reviewed.
     """
-    reads_private = run.journal.has_read("private")
+    by_others = run.session.seen(besides=run.id).keys() - run.seen_before
+    is_open = run.journal.has_read("private") or bool(by_others)
     if is_approved(run):
         flows = call.rules.authority.policy.flows
-        is_open = reads_private and flows.is_given(manifest, planned(call, manifest))
+        is_open = is_open and flows.is_given(manifest, planned(call, manifest))
     else:
-        is_open = reads_private or bool(run.seen_before)
+        is_open = is_open or bool(run.seen_before)
     seen = run.session.seen() if is_open else {}
     return seen if seen.keys() > run.seen_before else {}
 

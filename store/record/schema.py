@@ -10,7 +10,7 @@ The statements are SQLite's. `postgres_tables` writes PostgreSQL's types.
 import re
 
 #: A database with another version is refused.
-VERSION = 7
+VERSION = 8
 
 TABLES = """
 CREATE TABLE entries(
@@ -52,7 +52,8 @@ CREATE TABLE reviews(
   manifest TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(tool, version));
 CREATE INDEX reviews_by_state ON reviews(state, tool);
 
-CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL, PRIMARY KEY(session, kind)) WITHOUT ROWID;
+CREATE TABLE seen(
+  session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY(session, kind)) WITHOUT ROWID;
 
 CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref)) WITHOUT ROWID;
 

@@ -1,7 +1,8 @@
 """The tables `sessions`, `usage` and `seen`: the sessions of a home, what they have used, and what they have seen.
 
 `usage` has one row for each session and unit (``calls``, ``bytes_written``, …). `seen` has one row for each session and kind
-(``private``, ``outside``), with the first example. What a session has used or seen counts for the session and for all its parents.
+(``private``, ``outside``), with the first example, and the request that has seen it, which is empty if several have. What a session
+has used or seen counts for the session and for all its parents.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from albert_tools.engine.model.record_types import Entry, SessionRow
 from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.database import Database, Row
 from albert_tools.store.record.entry import decode, encode
+from albert_tools.store.record.run_tables import run_of
 
 #: The most levels of sessions that are read. Only a damaged table has so many.
 _MAX_LEVELS = 100
@@ -28,7 +30,10 @@ INSERT INTO usage(session, unit, amount) VALUES {}
 ON CONFLICT(session, unit) DO UPDATE SET amount = usage.amount + excluded.amount
 """
 _STORE = "INSERT INTO stored(session, ref) VALUES (?, ?) ON CONFLICT(session, ref) DO NOTHING"
-_SEE = "INSERT INTO seen(session, kind, example) VALUES (?, ?, ?) ON CONFLICT(session, kind) DO NOTHING"
+_SEE = """
+INSERT INTO seen(session, kind, example, run) VALUES (?, ?, ?, ?)
+ON CONFLICT(session, kind) DO UPDATE SET run = '' WHERE seen.run <> excluded.run
+"""
 #: The rows of a session: one for each unit that it has used, or one without a unit.
 _READ = "SELECT s.id, s.parent, s.at, s.data, s.ended, u.unit, u.amount FROM sessions s LEFT JOIN usage u ON u.session = s.id"
 
@@ -68,7 +73,7 @@ def saw(execute: Execute, entry: Entry) -> None:
     """Apply the ``saw`` of an entry: what a session, and so its parents, have seen."""
     for session in _line(execute, entry.data.get("session")):
         for kind, example in entry.data["saw"].items():
-            execute(_SEE, (session, kind, example))
+            execute(_SEE, (session, kind, example, run_of(entry.data)))
 
 
 def stored(execute: Execute, entry: Entry) -> None:
@@ -112,12 +117,14 @@ class SessionTable:
         """See the protocol."""
         return self._line("s.id", session)
 
-    def seen(self, sessions: Sequence[str]) -> dict[str, str]:
+    def seen(self, sessions: Sequence[str], besides: str | None = None) -> dict[str, str]:
         """See the protocol."""
         examples: dict[str, str] = {}
         for session in sessions:
-            rows = self._database.rows("SELECT kind, example FROM seen WHERE session = ? ORDER BY kind", (session,))
-            examples = {**dict(rows), **examples}
+            rows = self._database.rows(
+                "SELECT kind, example, run FROM seen WHERE session = ? ORDER BY kind", (session,)
+            )
+            examples = {**{kind: example for kind, example, run in rows if run != besides}, **examples}
         return examples
 
     def has_stored(self, session: str, ref: str) -> bool:

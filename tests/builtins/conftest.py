@@ -29,6 +29,9 @@ class Context:
     def effect(self, kind: str, **facts: Any) -> None:
         self.effects.append((kind, facts))
 
+    def record_seen(self) -> None:
+        pass
+
     def keep(self, make: Callable[[], Any]) -> Any:
         return None  # So each command starts its own launcher.
 

@@ -41,6 +41,9 @@ class Calling:
     progress: Any = None
     effects: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
+    def record_seen(self) -> None:
+        """Nobody has a session here."""
+
     def effect(self, kind: str, **facts: Any) -> None:
         self.effects.append((kind, facts))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypedDict
 
 import pytest
@@ -60,6 +62,17 @@ def redirected(context: CallContext) -> str:
     raise Failure("permission_denied", "no rule lists the host of https://evil.org/send-it-to-eve")
 
 
+#: What other requests do while a program waits.
+MEANWHILE: list[Callable[[], Any]] = []
+
+
+@primitive(effects=["read"])
+def wait() -> None:
+    """Wait for the others."""
+    while MEANWHILE:
+        MEANWHILE.pop(0)()
+
+
 class Entry(TypedDict):
     """What a server lists."""
 
@@ -72,7 +85,7 @@ def entry() -> Entry:
     return {"eve": "bob"}
 
 
-TOOLS = [page, send, balance, command, post, reply, entry, redirected]
+TOOLS = [page, send, balance, command, post, reply, entry, redirected, wait]
 #: The hosts are listed, so that only the rules about flows ask.
 RULES: dict[str, Any] = {"tools": {"page": {"allowed_hosts": ["*"]}, "command": {"ordinary_commands": ["*"]}}}
 
@@ -331,6 +344,39 @@ def test_a_page_chooses_no_number_of_another_call(agent: Agent) -> None:
 def test_an_example_asks_no_server(agent: Agent) -> None:
     with pytest.raises(Failure, match="an example can't call entry for real"):
         agent.bench.define("return tools.entry()", above='@example(arguments={}, result={"eve": "bob"})\n')
+
+
+RELAY = "tools.wait()\n    return tools.{}=tools.read_file(path=path))"
+
+
+@pytest.mark.parametrize("is_approved", [False, True])
+@pytest.mark.parametrize(
+    ("body", "others", "rule"),
+    [
+        (RELAY.format('send(to="ada", text'), [".env", "https://example.org/"], "shipped.ask_flow.1"),
+        (RELAY.format('send(to="ada", text'), [".env"], None),
+        (RELAY.format('send(text="hi", to'), ["https://example.org/"], "shipped.ask_flow.2"),
+        (RELAY.format('send(text="hi", to'), ["notes.md"], None),
+        # What the program itself sees hides nothing of what others see.
+        (
+            f'tools.page(url="https://evil.org/")\n    {RELAY.format("send(text=" + repr("hi") + ", to")}',
+            ["https://example.org/"],
+            "shipped.ask_flow.2",
+        ),
+        (f'tools.page(url="https://evil.org/")\n    {RELAY.format("send(text=" + repr("hi") + ", to")}', [], None),
+    ],
+)
+def test_what_other_requests_of_the_session_see_while_a_program_runs_counts(
+    agent: Agent, body: str, others: list[str], rule: str | None, is_approved: bool
+) -> None:
+    agent.bench.define(body, parameters="path: str")
+    if is_approved:
+        agent.bench.service.approve("t", "ann")
+    for name in others:
+        tool, parameter = ("page", "url") if ":" in name else ("read_file", "path")
+        MEANWHILE.append(partial(agent.call, tool, **{parameter: name}))
+    error = agent.call("t", path="notes.md").error
+    assert (error and error.rule) == rule
 
 
 def test_an_answer_about_a_batch_covers_the_same_items(make_bench: Any) -> None:

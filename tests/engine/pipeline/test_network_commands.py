@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers.gate import until
 from tests.helpers.governed import Governed, governing
 from tests.helpers.network import hello, raw
 
@@ -54,6 +56,20 @@ def test_a_command_that_has_asked_over_the_network_shows_content_from_outside(ho
         for tool, arguments in calls:
             assert seen(home, tool, arguments) == {"outside": "content of 127.0.0.1"}, arguments
         assert server.connections >= len(calls)
+
+
+def test_what_a_command_gets_while_it_runs_counts_at_once(home: Governed) -> None:
+    session, token = home.service.within(lambda s: s.open_session("agent"))
+    with raw(hello) as server, ThreadPoolExecutor() as pool:
+        command = f"curl -s -o file http://127.0.0.1:{server.port}/x; while [ ! -e go ]; do sleep 0.05; done"
+        running = pool.submit(home.service.invoke, "bash", {"command": command, "network": True}, session=token)
+        try:
+            until((home.work / "file").exists)
+            found = home.service.within(lambda s: s.sessions.seen(s.sessions.line(session.id)))
+            assert found == {"outside": "content of 127.0.0.1"}
+        finally:
+            (home.work / "go").touch()
+        assert running.result().ok
 
 
 def test_git_fetches_content_from_outside(home: Governed) -> None:
