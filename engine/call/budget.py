@@ -8,14 +8,16 @@ from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import Effect
 
-#: Unit, kind of effect, and the fact that is added up.
-_COUNTED = (
-    ("bytes_written", "write", "size_bytes"),
-    ("network_bytes", "network", "size_bytes"),
-    ("network_bytes", "network", "sent_bytes"),
-    ("model_tokens", "network", "model_tokens"),
-    ("model_cost", "network", "model_cost"),
-)
+#: For each kind of effect the units, with the fact that is added up.
+_COUNTED = {
+    "write": [("bytes_written", "size_bytes")],
+    "network": [
+        ("network_bytes", "size_bytes"),
+        ("network_bytes", "sent_bytes"),
+        ("model_tokens", "model_tokens"),
+        ("model_cost", "model_cost"),
+    ],
+}
 
 
 def seconds_for(call: Call, run: Run) -> float:
@@ -41,9 +43,9 @@ def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
     """The amounts that effects have used, by unit."""
     totals: dict[str, float] = {}
     for effect in effects:
-        for unit, kind, fact in _COUNTED:
+        for unit, fact in _COUNTED.get(effect.kind, ()):
             amount = effect.facts.get(fact)
-            if effect.kind == kind and isinstance(amount, int | float) and amount > 0:
+            if isinstance(amount, int | float) and amount > 0:
                 totals[unit] = totals.get(unit, 0) + amount
     return totals
 

@@ -149,6 +149,8 @@ class FlowJudge:
         self.private = PathPatterns(private, workspace, home)
         self.private_patterns = frozenset(pattern for pattern, _ in private)
         self._flows: dict[str, tuple[Flow, ...]] = {}
+        #: By the names, the effects, and the uses of arguments of calls.
+        self._matching_rules: dict[tuple[tuple[str, ...], ...], list[FlowRule]] = {}
 
     def is_private(self, path: str) -> bool:
         """Whether a file has private data. `path` is absolute."""
@@ -351,16 +353,28 @@ class FlowJudge:
         """The decisions about a call of a primitive, by hand or by the saved tools `callers`. `see` returns what its session has
         seen, with examples."""
         decisions, uses = [], definition.declared.uses
-        for rule in self.of_sessions:
-            # Most calls match no rule, so the record isn't asked.
-            if not rule.to.fits((definition.name, *callers), definition.effects):
-                continue
+        for rule in self._matching(definition, callers):
             names = [n for n, v in arguments.items() if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""))]
             if names and (seen := see()).keys() >= set(rule.source.session):
                 destinations = [n for n in names if uses.get(n) in ARGUMENTS["destination"]]
                 subject = ", ".join(subject_of(n, arguments[n], uses[n] == "url") for n in destinations)
                 decisions.append(_by_session(rule, seen, f"{definition.name} can pass it on", subject))
         return decisions
+
+    def _matching(self, definition: ToolDefinition, callers: tuple[str, ...]) -> list[FlowRule]:
+        """The rules on sessions that can match calls of a primitive. Most primitives have none."""
+        uses = definition.declared.uses
+        key = (definition.name, *callers), definition.effects, tuple(uses.values())
+        matching = self._matching_rules.get(key)
+        if matching is None:
+            if len(self._matching_rules) > _MAX_CACHED:
+                self._matching_rules.clear()
+            matching = self._matching_rules[key] = [
+                rule
+                for rule in self.of_sessions
+                if rule.to.fits(*key[:2]) and any(map(rule.to.names, ("", *uses.values())))
+            ]
+        return matching
 
     def is_given(self, manifest: Manifest, planned: Sequence[int]) -> bool:
         """Whether an argument of the program can reach one of these planned calls."""

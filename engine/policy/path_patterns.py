@@ -40,6 +40,10 @@ _ODD_CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*(\\|\[[:.=])")
 _FOLDED = sys.platform in ("darwin", "win32")
 
 
+#: The most paths for which it is remembered what matches them.
+_MAX_MATCHED = 4096
+
+
 class PathPatterns:
     """An index of patterns, each with the name of its rule. It is used with absolute paths."""
 
@@ -66,12 +70,23 @@ class PathPatterns:
         for pattern, rule in patterns:
             self._add(pattern, rule)
         self._fixed = [*dict.fromkeys(_fixed(above, rest) for above, rest in self._forms)]
+        #: What `match` has found.
+        self._matched: dict[str, tuple[tuple[str, str] | None]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._forms)
 
     def match(self, path: str) -> tuple[str, str] | None:
         """The (pattern, rule) that matches an absolute path without ``.`` and ``..``; None if no pattern matches."""
+        # Another thread may clear the memory at any time.
+        found = self._matched.get(path)
+        if found is None:
+            if len(self._matched) >= _MAX_MATCHED:
+                self._matched.clear()
+            found = self._matched[path] = (self._match(path),)
+        return found[0]
+
+    def _match(self, path: str) -> tuple[str, str] | None:
         path = _fold(path).rstrip("/")
         # A pattern without a leading folder applies to the parts below the workspace. For a path outside, it applies to all parts.
         inside = path.startswith(f"{self._workspace}/") or path == self._workspace
