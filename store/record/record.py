@@ -23,6 +23,7 @@ from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import CHECKPOINT, MAX_BYTES, MAX_CHECKPOINT_BYTES, chained, decode, encode
 from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
+from albert_tools.store.record.known import Known
 from albert_tools.store.record.queue_table import QueueTable
 from albert_tools.store.record.repeats import RepeatTable
 from albert_tools.store.record.reviews import ReviewTable
@@ -31,7 +32,7 @@ from albert_tools.store.record.schedule_table import ScheduleTable
 from albert_tools.store.record.sessions import SessionTable
 from albert_tools.store.record.sqlite import SqliteDatabase
 from albert_tools.store.record.steps import Step
-from albert_tools.store.record.tables import apply, changes_tables
+from albert_tools.store.record.tables import apply, changes_known, changes_tables
 from albert_tools.store.record.uses import UseTable
 
 _KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
@@ -84,9 +85,10 @@ class Record:
         self.database = _database(place)
         self.sessions = SessionTable(self.database)
         self.approvals = ApprovalTable(self.database)
-        self.uses = UseTable(self.database)
+        self._known = Known(self.database)
+        self.uses = UseTable(self.database, self._known)
         self.repeats = RepeatTable(self.database)
-        self.reviews = ReviewTable(self.database)
+        self.reviews = ReviewTable(self.database, self._known)
         self.queue = QueueTable(self.database, self.alive)
         self.schedules = ScheduleTable(self.database)
         self._clock = Clock(nanoseconds)
@@ -167,9 +169,9 @@ class Record:
             database.execute(_INSERT, (n, at, kind, indexed_run(data), content, digest))
             if journal is not None and rows:
                 journal.insert(rows, n)
-            if "failing" in data:
-                self.uses.forget()
             if changes_tables(kind, data):
+                if changes_known(kind, data):
+                    self._known.forget()
                 # The data is decoded, so that `verify`, which reads it, gets the same rows.
                 apply(database.execute, Entry(at, n, kind, decode(content)))
             database.tail = Tail(n, digest)
@@ -222,7 +224,7 @@ class Record:
     def close(self) -> None:
         """Close the database. A later call opens it again. Raises Failure `io_error`."""
         self.journals.clear()
-        self.uses.forget()
+        self._known.forget()
         self.database.close()
 
     def __enter__(self) -> Record:

@@ -6,6 +6,7 @@ from albert_tools.engine.model.record_types import Entry, ReviewRow
 from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import decode
+from albert_tools.store.record.known import Known
 
 _REPLACE = (
     "UPDATE reviews SET state = 'deprecated', why = ?, reviewer = ?, at = ?, n = ? WHERE tool = ? AND state = 'active'"
@@ -20,6 +21,7 @@ UPDATE reviews SET state = 'pending', why = '', reviewer = ?, at = ?, manifest =
 WHERE tool = ? AND version = ? AND state = 'deprecated'
 """
 _READ = "SELECT tool, version, state, reviewer, why, at, manifest FROM reviews"
+_ONE = f"{_READ} WHERE tool = ? AND version = ?"
 
 #: It has an index of its own, see `schema.postgres_tables`.
 _DEFINITIONS = "SELECT data FROM entries WHERE kind = 'definition' AND data LIKE ? ORDER BY n"
@@ -43,12 +45,13 @@ def defined(execute: Execute, entry: Entry) -> None:
 class ReviewTable:
     """The queries of `engine.model.protocols.ReviewTable`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, known: Known) -> None:
         self._database = database
+        self._known = known
 
     def get(self, tool: str, version: str) -> ReviewRow | None:
         """See the protocol."""
-        row = self._database.row(f"{_READ} WHERE tool = ? AND version = ?", (tool, version))
+        row = self._known.get((_ONE, tool, version), lambda: self._database.row(_ONE, (tool, version)))
         return None if row is None else ReviewRow(*row)
 
     def all(self) -> list[ReviewRow]:

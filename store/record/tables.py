@@ -73,6 +73,11 @@ def changes_tables(kind: str, data: Mapping[str, Any]) -> bool:
     return kind in APPLY or not _FIELDS.isdisjoint(data)
 
 
+def changes_known(kind: str, data: Mapping[str, Any]) -> bool:
+    """Whether an entry changes an answer that is remembered (`known`)."""
+    return kind in ("review", "definition") or "failing" in data
+
+
 def apply(execute: Execute, entry: Entry) -> None:
     """Change the tables by the entry's kind, and by the charges and steps that an entry of any kind may contain."""
     change, data = APPLY.get(entry.kind), entry.data

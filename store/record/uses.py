@@ -9,6 +9,7 @@ from __future__ import annotations
 from albert_tools.engine.model.record_types import FAILING, WINDOW_SECONDS, Entry
 from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.database import Database
+from albert_tools.store.record.known import Known
 
 _LAST = "SELECT seq, at FROM uses WHERE session = ? AND bucket = ? ORDER BY seq DESC LIMIT 1"
 _INSERT = "INSERT INTO uses(session, bucket, seq, at) VALUES (?, ?, ?, ?)"
@@ -25,8 +26,6 @@ _FORGET = "DELETE FROM uses WHERE session = ? AND bucket >= ? AND bucket < ? AND
 _BUCKETS = (FAILING, FAILING[:-1] + chr(ord(FAILING[-1]) + 1))
 #: A bucket is pruned each time it has got this many uses. Pruning deletes at most twice as many, so it is fast.
 _PRUNED_EACH = 64
-#: The most sessions of which it is known what is failing.
-_MAX_KNOWN = 1000
 
 
 def counted(execute: Execute, entry: Entry) -> None:
@@ -70,11 +69,9 @@ def set_back(execute: Execute, entry: Entry) -> None:
 class UseTable:
     """The queries of `engine.model.protocols.UseTable`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, known: Known) -> None:
         self._database = database
-        #: What `failing` has found, as long as nobody has written since, see `Database.version`.
-        self._failing: dict[str, str | None] = {}
-        self._version: int | None = None
+        self._known = known
 
     def times(self, session: str, bucket: str, count: int) -> tuple[float, float | None] | None:
         """See the protocol."""
@@ -83,16 +80,5 @@ class UseTable:
 
     def failing(self, session: str) -> str | None:
         """See the protocol."""
-        version = self._database.version()
-        if version is None or version != self._version or len(self._failing) >= _MAX_KNOWN:
-            self.forget()
-            self._version = version
-        known = self._failing
-        if session not in known:
-            row = self._database.row(_FAILING, (session, *_BUCKETS))
-            known[session] = None if row is None else str(row[0]).removeprefix(FAILING)
-        return known[session]
-
-    def forget(self) -> None:
-        """An entry of this process is about to change what `failing` finds. Another thread may still note what was true before."""
-        self._failing = {}
+        row = self._known.get((_FAILING, session), lambda: self._database.row(_FAILING, (session, *_BUCKETS)))
+        return None if row is None else str(row[0]).removeprefix(FAILING)
