@@ -201,10 +201,15 @@ def _others(primitive: Primitive, arguments: Mapping[str, Any], workspace: Works
     resources = []
     folder = start_of_command(primitive, arguments, workspace)
     for name, kind in primitive.judged.items():
-        texts = _texts(primitive, name, arguments)
+        texts = _texts(primitive, name, arguments) if kind != "operation" else _names(arguments.get(name))
         # A program and its arguments are checked as one command.
         resources += [Resource(kind, text, folder) for text in ([shlex.join(texts)] if kind == "program" else texts)]
     return resources
+
+
+def _names(value: Any) -> list[str]:
+    """The names of operations, also of those that are numbers or booleans."""
+    return [str(v) for v in (value if isinstance(value, list) else [value]) if v is not None]
 
 
 def start_of_command(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> str:

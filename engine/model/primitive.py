@@ -220,10 +220,10 @@ def primitive(
         urls: The parameters that are URLs, each with the parameter that contains the method ("" for GET).
         judged: Other parameters that rules can refer to, each with its kind, one of `JUDGED`.
         uses: What happens to other arguments: a ``destination`` decides where an effect happens (a recipient, an amount), a
-            ``payload`` is passed on (a content, a message), an ``operation`` says what the call does, and ``arguments`` are those
-            of a fixed program. By default an argument has no use. Of `paths`, a ``folder`` is where a command starts. A ``tool`` is
-            the name of a tool that is called later for each of the ``items``, and the output has the results of a ``batch`` of such
-            calls.
+            ``payload`` is passed on (a content, a message), an ``operation`` says what the call does (the rules judge
+            it as if it was in `judged`), and ``arguments`` are those of a fixed program. By default an argument has no use. Of
+            `paths`, a ``folder`` is where a command starts. A ``tool`` is the name of a tool that is called later for each of the
+            ``items``, and the output has the results of a ``batch`` of such calls.
         outputs: What is true of places of the output, for example ``{".paths[*]": "below folder"}``; see `output_facts`. An output
             that contradicts it fails the call.
         source: What the output comes from: ``file web mail clock command model server random``; by default, from nothing outside.
@@ -358,6 +358,7 @@ def _made(
         invariants=tuple(options.get("invariants", ())),
         declared=declared_data(_uses(options), options.get("outputs") or {}, options.get("source", "")),
     )
+    operations = {name: use for name, use in definition.declared.uses.items() if use == "operation"}
     made = Primitive(
         replace(definition, version=definition.schema_hash()),
         function,
@@ -366,7 +367,7 @@ def _made(
         gated=options.get("gated", False),
         paths=dict(options.get("paths") or {}),
         urls=dict(options.get("urls") or {}),
-        judged=dict(options.get("judged") or {}),
+        judged=operations | dict(options.get("judged") or {}),
         settle=options.get("settle"),
         refuse=options.get("refuse"),
         deny=options.get("deny"),
@@ -442,7 +443,7 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema], uses: Mapping[str,
         if p.schema.get("format") == "albert-path" and p.name not in made.paths:
             yield f"{p.name!r} is a path of the workspace, so `paths` must say what the tool does there"
     for name in uses.keys() & {*made.paths, *made.urls, *made.judged}:
-        if uses[name] != "folder" or name not in made.paths:
+        if made.judged.get(name) != uses[name] and (uses[name] != "folder" or name not in made.paths):
             yield f"`uses` names {name!r}, which is a path, a URL or judged, so its use is known"
     for name in (name for name, use in uses.items() if use == "folder" and made.paths.get(name) != "read"):
         yield f"{name!r} is a folder in which a command starts, so `paths` must say that it is read"
@@ -478,7 +479,7 @@ def _sandbox_problems(made: Primitive) -> Iterator[str]:
             "with `run_confined`"
         )
     files = [made.definition.parameter(name) for name in made.paths]
-    if made.definition.effects not in ((), ("read",)) or made.urls or made.judged:
+    if made.definition.effects not in ((), ("read",)) or made.urls or {*made.judged.values()} - {"operation"}:
         yield (
             "a function that runs confined can only compute and read files, so it can't have the effects "
             f"{', '.join(made.definition.effects)}; cause them in another function, and call the dangerous part with `run_confined`"

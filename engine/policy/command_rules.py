@@ -215,7 +215,7 @@ def _lint(examined: Examined) -> Iterator[Finding]:
 COMMANDS = RuleKind(
     (ALLOWED, FORBIDDEN, DANGEROUS, ORDINARY),
     {"shell": judge_shell, "program": judge_program, "environment": judge_environment},
-    effects=frozenset({"execute"}),
-    not_for="runs no commands",
+    uses=frozenset({"shell", "program"}),
+    not_for="takes no commands",
     lint=_lint,
 )

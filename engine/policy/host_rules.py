@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.layers import Layer, Resource, rule_id, sections_of
-from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, NameRule, RuleKind, same, word
+from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, NameRule, RuleKind, same_word
 
 if TYPE_CHECKING:
     from albert_tools.engine.policy.addresses import Network
@@ -29,6 +30,9 @@ UNREACHABLE = "shipped.addresses"
 _BRACKETED = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
 #: The last part of an IPv4 address in any form that the system's resolver accepts. No host name ends like this.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+
+#: The methods of HTTP. Other methods of a tool are rules on its operations.
+_HTTP_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
 _PLAIN = "write it as https://example.org/…"
 
@@ -70,6 +74,14 @@ def is_host(host: str, pattern: str) -> bool:
     return host == plain_host(pattern)
 
 
+def _method(text: str) -> str:
+    method = text.upper()
+    if method not in _HTTP_METHODS:
+        near = did_you_mean(method, _HTTP_METHODS) or f"; use {', '.join(_HTTP_METHODS)}"
+        raise ValueError(f"there is no HTTP method {text!r}{near}")
+    return method
+
+
 ALLOWED = ListKey(
     "allowed_hosts",
     read_host,
@@ -85,9 +97,7 @@ FREE = ListKey(
     "[docs.example.org]",
     "hosts that need no approval, while other hosts still ask; in the owner's file alone",
 )
-METHODS = ListKey(
-    "allowed_methods", word("a method", "GET"), 32, "[GET, HEAD]", "the only HTTP methods that may be used"
-)
+METHODS = ListKey("allowed_methods", _method, 32, "[GET, HEAD]", "the only HTTP methods that may be used")
 ADDRESSES = ListKey(
     "allowed_addresses",
     _address,
@@ -97,7 +107,7 @@ ADDRESSES = ListKey(
 )
 
 _HOSTS = NameRule("host", is_host, ALLOWED, forbidden=FORBIDDEN)
-_METHODS = NameRule("method", same, METHODS)
+_METHODS = NameRule("method", same_word, METHODS)
 
 
 def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
@@ -200,6 +210,7 @@ HOSTS = RuleKind(
     (ALLOWED, FREE, FORBIDDEN, METHODS, ADDRESSES),
     {"url": judge_url},
     effects=frozenset({"network"}),
+    uses=frozenset({"url"}),
     not_for="doesn't use the network",
     lint=_lint,
 )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.nearest_name import did_you_mean
-from albert_tools.engine.policy.layers import Layer
+from albert_tools.engine.policy.layers import Layer, views
 from albert_tools.engine.policy.rule_kind import Examined, Finding
-from albert_tools.engine.policy.rule_table import RULES
+from albert_tools.engine.policy.rule_table import RULES, without_effect
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.primitive import Primitive
@@ -37,7 +37,7 @@ def lint(
             examined = Examined(layers, layer, "tools", name, section, tools, workspace, home, seconds)
             findings += _section(examined, names)
         for category, section in layer.categories.items():
-            tools = [d for d in known.values() if d.category == category]
+            tools = [d for d in known.values() if any(v.category == category for v in views(layers, d))]
             examined = Examined(layers, layer, "categories", category, section, tools, workspace, home, seconds)
             findings += _section(examined, names)
     return _as_documents(findings)
@@ -102,8 +102,11 @@ def _section(examined: Examined, names: Collection[str]) -> Iterator[Finding]:
                 f"{examined.name} is a composite, so {', '.join(keys)} has no effect: write it under the tools that it calls",
             )
         yield from kind.lint(examined)
-        for definition in examined.tools if examined.group == "tools" else ():
-            if not kind.concerns(definition):
-                for key in kind.keys:
-                    if key.name in examined.section:
-                        yield f"{examined.place}.{key.name}", f"{definition.name} {kind.not_for}"
+        if examined.group == "categories" and examined.tools and not any(map(kind.concerns, examined.tools)):
+            names_of_keys = (key.name for key in kind.keys if key.name in examined.section)
+            yield from (
+                (f"{examined.place}.{key}", f"each tool of this category {kind.not_for}") for key in names_of_keys
+            )
+    for definition in examined.tools if examined.group == "tools" else ():
+        found = without_effect(definition, examined.section)
+        yield from ((f"{examined.place}.{key}", message) for key, message in found)

@@ -27,4 +27,9 @@ _PROVIDERS = NameRule("provider", matches_name, PROVIDERS)
 _MODELS = NameRule("model", matches_name, MODELS)
 
 
-INFERENCE = RuleKind((PROVIDERS, MODELS), {"provider": _PROVIDERS.judge_resource, "model": _MODELS.judge_resource})
+INFERENCE = RuleKind(
+    (PROVIDERS, MODELS),
+    {"provider": _PROVIDERS.judge_resource, "model": _MODELS.judge_resource},
+    uses=frozenset({"provider", "model"}),
+    not_for="asks no model",
+)

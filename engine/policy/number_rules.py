@@ -9,7 +9,7 @@ from albert_tools.engine.model.bounds import MAX_READ, MAX_TIMEOUT_SECONDS, MAX_
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.policy.layers import Layer, sections_of, views
-from albert_tools.engine.policy.rule_kind import Examined, Finding, NumberKey, RuleKind
+from albert_tools.engine.policy.rule_kind import FILE_USES, Examined, Finding, NumberKey, RuleKind
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 
 #: The largest size that a rule can set, in MiB. No tool reads larger files.
@@ -112,5 +112,5 @@ def _other_rates(examined: Examined) -> Iterator[tuple[str, float]]:
             yield f"{layer.place}categories.{definition.category}.{RATE.name}", rate
 
 
-SIZES = RuleKind((SIZE,))
+SIZES = RuleKind((SIZE,), effects=FILE_USES, uses=FILE_USES, not_for="touches no files")
 TIMES_AND_RATES = RuleKind((TIMEOUT, RATE), for_composites=True, lint=_lint)

@@ -12,7 +12,7 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.policy.extra_roots import root_of, roots_of
 from albert_tools.engine.policy.layers import Layer, rule_id, views
 from albert_tools.engine.policy.path_patterns import PathPatterns, expanded, literal
-from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind
+from albert_tools.engine.policy.rule_kind import FILE_USES, Examined, Finding, ListKey, RuleKind
 from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
 from albert_tools.engine.policy.tool_paths import Listed, PathRules, ToolPaths
 from albert_tools.engine.policy.writable_paths import links, read_writable, writable_path
@@ -140,7 +140,8 @@ def _lint(examined: Examined) -> Iterator[Finding]:
 
 PATHS = RuleKind(
     (ALLOWED, FORBIDDEN, WRITABLE),
-    effects=frozenset({"read", "write", "delete"}),
+    effects=FILE_USES,
+    uses=FILE_USES,
     not_for="touches no files",
     lint=_lint,
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from albert_tools.engine.model.definition import Effect, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, Rationale
@@ -104,6 +104,9 @@ class Examined(NamedTuple):
         return f"{self.layer.place}{self.group}.{self.name}".rstrip(".")
 
 
+#: The effects of tools that touch files, and the uses of their paths.
+FILE_USES: frozenset[Any] = frozenset({"read", "write", "delete"})
+
 #: The place of a rule that has no effect or an unexpected one, and the reason.
 Finding = tuple[str, str]
 
@@ -118,8 +121,8 @@ class RuleKind(NamedTuple):
     Attributes:
         keys: The keys.
         judges: The functions that decide by these keys, by the kind of resource.
-        effects: The keys apply only to tools with one of these effects; empty for all tools.
-        use: The keys apply only to tools with an argument of this use; empty for all tools.
+        effects, uses: The keys apply only to tools with one of these effects, or with an argument of one of these uses. If both are
+            empty, they apply to all tools.
         not_for: What other tools don't do, in the words of lint: ``touches no files``.
         for_composites: Whether the keys apply to the call of a composite itself, and not only to the calls inside it.
         lint: Finds keys that have no effect or an unexpected one.
@@ -131,13 +134,13 @@ class RuleKind(NamedTuple):
     not_for: str = ""
     for_composites: bool = False
     lint: Callable[[Examined], Iterator[Finding]] = _no_findings
-    use: str = ""
+    uses: frozenset[str] = frozenset()
 
     def concerns(self, definition: ToolDefinition) -> bool:
         """Whether the keys apply to a tool."""
-        if self.effects and self.effects.isdisjoint(definition.effects):
-            return False
-        return not self.use or self.use in definition.declared.uses.values()
+        applies_to_all = not self.effects and not self.uses
+        has_effect = not self.effects.isdisjoint(definition.effects)
+        return applies_to_all or has_effect or not self.uses.isdisjoint(definition.declared.uses.values())
 
 
 class NameRule(NamedTuple):
@@ -212,6 +215,6 @@ def nonempty(what: str) -> Callable[[str], str]:
     return read
 
 
-def same(name: str, entry: str) -> bool:
-    """Whether a name is equal to an entry. The comparison is case-sensitive."""
-    return name == entry
+def same_word(name: str, entry: str) -> bool:
+    """Whether a name is the word of an entry, in any case."""
+    return name.upper() == entry

@@ -8,19 +8,19 @@ category counts as much as a section on a tool.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.flows import FlowJudge
 from albert_tools.engine.policy.host_rules import named_addresses
-from albert_tools.engine.policy.layers import Layer, Resource, sections_of, views
+from albert_tools.engine.policy.layers import Layer, Resource, sections_of, views, written_at
 from albert_tools.engine.policy.mode_rules import permissions
 from albert_tools.engine.policy.number_rules import SIZE, TIMEOUT, rate_limits
 from albert_tools.engine.policy.operation_rules import ASKING, SHIPPED_ASKING
 from albert_tools.engine.policy.path_rules import PathJudge
-from albert_tools.engine.policy.rule_table import JUDGES
+from albert_tools.engine.policy.rule_table import JUDGES, without_effect
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 
 if TYPE_CHECKING:
@@ -68,8 +68,17 @@ class Policy:
         if decision is None:
             if len(self._permits) > _MAX_CACHED:
                 self._permits.clear()
-            decision = self._permits[key] = strictest(permissions(self.layers, definition, gated, mode))
+            judged = permissions(self.layers, definition, gated, mode)
+            decision = self._permits[key] = strictest([*judged, *self._mistakes(definition)])
         return decision
+
+    def _mistakes(self, definition: ToolDefinition) -> Iterator[Decision]:
+        """A denial for each rule on a tool that can't have an effect. Its author may have meant a limit."""
+        for layer in self.layers:
+            for key, message in without_effect(definition, layer.tools.get(definition.name, {})):
+                rule = f"{layer.place}tools.{definition.name}.{key}"
+                hint = "correct it; `albert policy check` lists all mistakes"
+                yield Decision("deny", rule, "denied", f"a mistake at {written_at(rule)}: {message}", hint)
 
     def touches(self, definition: ToolDefinition, resources: list[Resource]) -> list[Decision]:
         """The denials and questions about the resources of a call; empty if no rule objects."""

@@ -513,6 +513,8 @@ def test_a_list_of_tools_says_what_is_still_asked(albert: Any) -> None:
     assert (after["http_request"], after["git"]) == ("allow", "allow; new hosts ask")
     assert after["bash"] == "allow; unknown commands ask"
     assert "now      allow; unknown commands ask in NORMAL" in albert("show", "bash").out
+    rules.write_text("tools:\n  http_request: {allowed_hosts: [a.org], asking_operations: [POST]}\n")
+    assert listed()["http_request"] == "allow; some operations ask"
 
 
 def test_policy_check(ruled: Any) -> None:
@@ -559,6 +561,60 @@ def test_policy_check(ruled: Any) -> None:
     broken = ruled("policy", "check")
     assert broken.code == 3
     assert "line 3, column 24: tools.read_file.allowed_in_modes.0: " in broken.err
+
+
+@pytest.mark.parametrize(
+    ("rules", "call", "rule", "message"),
+    [
+        (
+            "tools: {git: {forbidden_operations: [PUHS]}}",
+            ["git", "operation=PUSH"],
+            "tools.git.forbidden_operations",
+            "git has no operation 'PUHS'; did you mean 'PUSH'?",
+        ),
+        (
+            "allow: [run_linter]\ntools: {run_linter: {asking_operations: [pylint]}}",
+            ["run_linter", "linter=mypy"],
+            "tools.run_linter.asking_operations",
+            "run_linter has no operation 'PYLINT'; it has MYPY, RUFF, RUFF-FORMAT",
+        ),
+        (
+            "allow: [run_tests]\ntools: {run_tests: {forbidden_commands: [rm *]}}",
+            ["run_tests"],
+            "tools.run_tests.forbidden_commands",
+            "run_tests takes no commands",
+        ),
+    ],
+)
+def test_a_rule_that_can_do_nothing_denies_its_tool(
+    albert: Any, rules: str, call: list[str], rule: str, message: str
+) -> None:
+    file = albert.home / "config" / "governance.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(rules)
+    found = albert("policy", "check")
+    assert (found.code, found.out) == (1, f"warning: {rule}: {message}\n")
+    error = albert("run", *call, "--json").document()["error"]
+    assert (error["code"], error["rule"]) == ("permission_denied", rule)
+    assert error["message"] == f"a mistake at `{rule}` in the owner's governance.yaml: {message}"
+    assert albert("run", "list_directory").code == 0
+
+
+def test_the_method_of_a_request_is_an_operation(albert: Any) -> None:
+    file = albert.home / "config" / "governance.yaml"
+    file.parent.mkdir(parents=True)
+
+    def verdict(rules: str, method: str) -> str:
+        file.write_text(f"free_hosts: [a.example]\ntools: {{http_request: {{{rules}}}}}\n")
+        assert albert("policy", "check").code == 0
+        call = ("http_request", "url=https://a.example/", f"method={method}")
+        return str(albert("policy", "explain", *call, "--json").document()["decision"]["verdict"])
+
+    assert [verdict("asking_operations: [POST]", m) for m in ("GET", "POST")] == ["allow", "ask"]
+    assert [verdict("forbidden_operations: [post]", m) for m in ("GET", "POST")] == ["allow", "deny"]
+    assert [verdict("allowed_operations: [GET]", m) for m in ("GET", "POST")] == ["allow", "deny"]
+    file.write_text("tools: {http_request: {allowed_methods: [GTE]}}\n")
+    assert "there is no HTTP method 'GTE'; did you mean 'GET'?" in albert("policy", "check").err
 
 
 def test_init_writes_rules_and_replaces_none(albert: Any) -> None:

@@ -96,6 +96,7 @@ def test_the_resources_that_rules_judge() -> None:
         "target": "path to write",
         "url": "URL, with the method that `method` says",
         "mirror": "URL",
+        "method": "operation",
         "command": "shell command",
         "operation": "operation",
     }

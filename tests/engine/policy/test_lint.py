@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
-from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
+from albert_tools.engine.model.manifest import Declared
 from albert_tools.engine.policy.lint import lint
 from albert_tools.engine.policy.settings import read_governance
 
+_OPERATION = Declared({"op": "operation"})
 TOOLS = [
     ToolDefinition("read_file", "", (), {}, ("read",)),
     ToolDefinition("http_request", "", (), {}, ("network",)),
-    ToolDefinition("bash", "", (), {}, ("execute",)),
+    ToolDefinition("bash", "", (), {}, ("execute",), declared=Declared({"command": "shell"})),
     ToolDefinition("tests", "", (), {}, ("execute",), timeout=3600),
+    ToolDefinition("vcs", "", (ToolParameter("op", {"enum": ["push", "log"]}),), {}, declared=_OPERATION, effects=()),
+    ToolDefinition("free", "", (ToolParameter("op", {"type": "string"}),), {}, declared=_OPERATION, effects=("write",)),
     ToolDefinition("calm", "", (), {}, (), allowed_modes=("NORMAL",)),
 ]
 
@@ -49,7 +53,7 @@ TOOLS = [
         ({"tools": {"calm": {"allowed_paths": ["x"]}}}, ["tools.calm.allowed_paths: calm touches no files"]),
         (
             {"tools": {"calm": {"forbidden_commands": ["git push *"]}}},
-            ["tools.calm.forbidden_commands: calm runs no commands"],
+            ["tools.calm.forbidden_commands: calm takes no commands"],
         ),
         (
             {"tools": {"bash": {"allowed_commands": ["ls *", "awk '{print $1}' *", "ls | wc", "ls > x"]}}},
@@ -93,6 +97,32 @@ TOOLS = [
         (
             {"tools": {"read_file": {"forbidden_operations": ["PUSH"]}}},
             ["tools.read_file.forbidden_operations: read_file has no operations"],
+        ),
+        (
+            {"tools": {"vcs": {"forbidden_operations": ["PUHS"], "asking_operations": ["log"]}}},
+            ["tools.vcs.forbidden_operations: vcs has no operation 'PUHS'; did you mean 'PUSH'?"],
+        ),
+        (
+            {"tools": {"vcs": {"allowed_operations": ["MAIL"]}}},
+            ["tools.vcs.allowed_operations: vcs has no operation 'MAIL'; it has LOG, PUSH"],
+        ),
+        ({"tools": {"free": {"forbidden_operations": ["ANYTHING"]}}}, []),
+        ({"tools": {"mine": {"requires_approval_in_modes": ["NORMAL"]}}}, []),
+        (
+            {"categories": {"read_only": {"forbidden_operations": ["LGO"], "asking_operations": ["LOG"]}}},
+            ["categories.read_only.forbidden_operations: this category has no operation 'LGO'; did you mean 'LOG'?"],
+        ),
+        ({"categories": {"system_write": {"forbidden_operations": ["ANYTHING"]}}}, []),
+        (
+            {"categories": {"network": {"forbidden_operations": ["POST"]}}},
+            ["categories.network.forbidden_operations: each tool of this category has no operations"],
+        ),
+        (
+            {"tools": {"bash": {"allowed_models": ["small"], "max_file_size_mb": 1}}},
+            [
+                "tools.bash.max_file_size_mb: bash touches no files",
+                "tools.bash.allowed_models: bash asks no model",
+            ],
         ),
         ({"free_hosts": ["a.example"], "writable_paths": ["src/**"]}, []),
         (

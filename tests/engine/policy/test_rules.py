@@ -148,6 +148,17 @@ def test_gated(owner: dict[str, Any], project: dict[str, Any] | None, verdict: s
     assert (found.verdict, found.rule) == (verdict, rule)
 
 
+def test_a_key_without_effect_denies_in_either_file_and_for_saved_tools() -> None:
+    useless = {"tools": {"write_file": {"forbidden_operations": ["PUSH"]}}}
+    assert policy(useless).permits(WRITE, False, "NORMAL").rule == "tools.write_file.forbidden_operations"
+    assert policy({}, useless).permits(WRITE, False, "NORMAL").rule == "project.tools.write_file.forbidden_operations"
+    assert policy(useless).permits(READ, False, "NORMAL").verdict == "allow"
+    saved = ToolDefinition("mine", "", (), {}, ("write",), kind="composite")
+    found = policy({"tools": {"mine": {"forbidden_paths": ["x"]}}}).permits(saved, False, "NORMAL")
+    assert (found.verdict, found.rule) == ("deny", "tools.mine.forbidden_paths")
+    assert policy({"tools": {"mine": {"rate_limit_per_hour": 5}}}).permits(saved, False, "NORMAL").verdict == "allow"
+
+
 def test_bounds_in_the_definition_apply() -> None:
     calm = ToolDefinition("calm", "", (), {}, ("read",), allowed_modes=("NORMAL",))
     assert policy({"tools": {"calm": {"allowed_in_modes": list(MODES)}}}).permits(calm, False, "ALERT")[:3] == (
