@@ -30,7 +30,7 @@ class Argument(NamedTuple):
     def _complete(self, prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
         from albert_tools.surfaces.cli import completion
 
-        if self.completer != "topics" and os.environ.get("ALBERT_SESSION"):
+        if self.completer != "topics" and "ALBERT_SESSION" in os.environ:
             return []
         try:
             proposals: list[str] = getattr(completion, self.completer)(prefix, parsed_args)

@@ -75,6 +75,9 @@ def _main(words: list[str], console: Console) -> int:
         console.interactive = console.interactive and not options.quiet
         if options.command is None:
             return _overview(parser, console)
+        if os.environ.get("ALBERT_SESSION") == "":
+            # Probably the command that makes the token has failed. What was meant for a session must not be the owner's call.
+            raise Usage("ALBERT_SESSION is empty: it needs a token", "unset it to act as the owner")
         return _command(options.command)(options, console)
     except Failure as failure:
         _print_error(console, with_hint(failure.as_dict()), options)

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 
 def token() -> str | None:
-    """The token in ALBERT_SESSION; None if the variable is not set. Then a command is the owner's own."""
-    return os.environ.get("ALBERT_SESSION") or None
+    """The token in ALBERT_SESSION; None if the variable is not set. Then a command is the owner's own.
+
+    An empty variable is refused before any command begins.
+    """
+    return os.environ.get("ALBERT_SESSION")
 
 
 def session_given(options: argparse.Namespace) -> tuple[str | None, str]:

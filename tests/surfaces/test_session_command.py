@@ -84,7 +84,28 @@ def test_errors_name_the_origin_of_the_session(albert: Albert) -> None:
     assert (unknown.code, "there is no such session (the session is given by --session)" in unknown.err) == (3, True)
     empty = albert("run", "current_time", "--session", "", env={"ALBERT_SESSION": token})
     assert (empty.code, empty.err.split("\n")[0]) == (2, "error[usage]: --session is empty")
-    assert albert("run", "list_directory", env={"ALBERT_SESSION": ""}).code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "list_directory"),
+        ("policy", "show"),
+        ("mode", "ALERT"),
+        ("approvals", "answer", "0" * 12, "once"),
+        ("session", "new"),
+        ("tools",),
+        ("mcp",),
+        ("chat", "--model", "m"),
+    ],
+)
+def test_an_empty_variable_is_not_the_owner(albert: Albert, words: tuple[str, ...]) -> None:
+    # `export ALBERT_SESSION=$(albert session new …)` leaves it empty if the option is wrong.
+    refused = albert(*words, env={"ALBERT_SESSION": ""})
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "error[usage]: ALBERT_SESSION is empty: it needs a token\n  help: unset it to act as the owner\n"
+    )
 
 
 def test_sessions_within_a_session_hide_no_others_and_are_counted(albert: Albert) -> None:
