@@ -180,7 +180,7 @@ class NameRule(NamedTuple):
 
     def question(self, definition: ToolDefinition, name: str, rule: str) -> Decision:
         """The *ask* decision for a name that needs approval."""
-        message = f"{definition.name} needs a person's approval for the {self.noun} {name!r}"
+        message = f"{definition.name} needs a person's approval for {name!r}"
         return Decision("ask", rule, "approval_required", message)
 
     def owner_lists(self, layers: tuple[Layer, ...], definition: ToolDefinition) -> bool:

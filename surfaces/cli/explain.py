@@ -33,7 +33,7 @@ _MAX_SHOWN = 20
 #: What a command sees of the workspace, in words.
 _VIEWS = {
     "hidden": "will not see",
-    "hidden_if_tracked": "will not see, if it has ever tracked a path that is forbidden",
+    "hidden_if_tracked": "will not see these git folders, if their repository has ever tracked a forbidden path",
     "only": "will see only",
     "writable": "can change only",
     "refused": "will not run",

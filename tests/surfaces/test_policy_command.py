@@ -144,7 +144,7 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
         "  allow  inner  shipped.saved_tools.allowed_in_modes\n"
         "  deny  inner > http_request  deny  http_request is denied by the rules\n"
         "a command of bash will not see: secrets, sub/.env\n"
-        "a command of bash will not see, if it has ever tracked a path that is forbidden: .git\n",
+        "a command of bash will not see these git folders, if their repository has ever tracked a forbidden path: .git\n",
     )
     document = albert("policy", "explain", "outer", "--json").document()
     assert [(c["tool"], c["through"], c["decision"]["verdict"]) for c in document["calls"]] == [
@@ -552,7 +552,7 @@ def test_policy_check(ruled: Any) -> None:
         "warning: primitives.inference.providers.local: base_ur: there is no such setting; did you mean 'base_url'?",
     ]
     assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
-    assert "warning: the rules have mistakes; `albert policy check` lists them\n" in ruled("tools").err
+    assert "warning: the rules have warnings; `albert policy check` lists them\n" in ruled("tools").err
     # A mistake in the settings of a tool denies that tool only.
     denied = ruled("run", "bash", "command=true", "--json")
     assert (denied.code, denied.document()["error"]["rule"]) == (3, "primitives.bash.confinement")

@@ -44,3 +44,9 @@ def test_an_operation(owner: dict[str, Any], project: dict[str, Any], operation:
     rules = read_governance(owner).tightened(read_governance(project))
     found = Policy(rules.layers(), "/w", "/home/user").touches(GIT, [Resource("operation", operation, "")])
     assert [f"{d.verdict} {d.rule}" for d in found] == ([expected] if expected else [])
+
+
+def test_a_question_names_the_operation_as_the_call_does() -> None:
+    rules = read_governance({"tools": {"git": {"asking_operations": ["PUSH"]}}})
+    (found,) = Policy(rules.layers(), "/w", "/home/user").touches(GIT, [Resource("operation", "push", "")])
+    assert found.message == "git needs a person's approval for 'push'"
