@@ -10,6 +10,7 @@ import asyncio
 import os
 import platform
 import tempfile
+from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -139,10 +140,27 @@ def _rules(service: ToolService, governance: Governance) -> list[Finding]:
     findings = [Finding("allowed", ", ".join(allowed) or none)]
     if service.registry.imported:
         findings.append(Finding("application", f"{', '.join(service.registry.imported)}, as primitives_from says"))
-    findings += _threads(service)
+    findings += [*_notify(service, governance), *_threads(service)]
     if service.problem_of_rules:
         findings.append(Finding("edited rules", f"{service.problem_of_rules}; the previous rules stay in force", False))
     return findings + [Finding("rule", f"{f['rule']}: {f['message']}", False) for f in mistakes(service, governance)]
+
+
+def _notify(service: ToolService, governance: Governance) -> list[Finding]:
+    """Whether the command that tells the owner of questions has worked the last time."""
+    if not governance.notify:
+        return []
+    try:
+        last = deque(service.ledger.entries(["notified"]), 1)
+    except Failure as failure:
+        return [Finding("notify", failure.message, False)]
+    if not last:
+        return [Finding("notify", f"{governance.notify[0]} has not been run yet")]
+    [entry] = last
+    when, problem = f"{entry.at[:16].replace('T', ' ')} UTC", entry.data["problem"]
+    program = entry.data["program"]
+    ended = f"failed: {problem}; nobody was told of what began to wait" if problem else "succeeded"
+    return [Finding("notify", f"the last run of {program}, {when}, {ended}", not problem)]
 
 
 def _threads(service: ToolService) -> list[Finding]:

@@ -110,7 +110,7 @@ class Authoring(Struct, eq=False):
 
         arguments = {"source": shown_source(source)}
         defined = await self.actions.perform_reviewed(DEFINE, arguments, session, review, save, request)
-        await self._notify_owner(defined)
+        self._notify_owner(defined)
         return replace(defined, callers=tuple(filter(self.access.coverage(session), defined.callers)))
 
     async def remove(self, name: str, *, session: str | None = None, request: ActionRequest | None = None) -> None:
@@ -164,7 +164,7 @@ class Authoring(Struct, eq=False):
             return await delete(None)
         return await self.actions.perform_reviewed(REMOVE, {"name": name}, session, review, delete, request)
 
-    async def _notify_owner(self, defined: Defined) -> None:
+    def _notify_owner(self, defined: Defined) -> None:
         """Run the owner's command if a new version waits for a review. Never fails."""
         with suppress(Failure):
             command = self.context.ruling(audit=False).governance.notify
@@ -174,9 +174,12 @@ class Authoring(Struct, eq=False):
                 and defined.outcome != "unchanged"
                 and self.context.record.reviews.of(version).state == "pending"
             ):
-                from albert_tools.engine.pipeline.notify import about_version, notify
+                from albert_tools.engine.pipeline.notify import Notifier, about_version
 
-                await notify(command, about_version(version.name, version.version, self.context.root))
+                notifier = self.context.resource_pool.get(Notifier)
+                notifier.add(
+                    about_version(version.name, version.version), command, self.context.root, self.context.ledger
+                )
 
     def _head(self, name: str, token: str, what: str, version: str = "") -> tuple[str, str]:
         """The current version of a tool ("" if there is none, or the tool was removed: its name is free), and why a person must

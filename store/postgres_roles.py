@@ -23,9 +23,9 @@ from albert_tools.engine.model.failure import Failure
 ROLES = ("worker", "author", "reviewer", "operator")
 #: The kinds of entries that each role may append, besides those of `worker`.
 ENTRIES = {
-    "worker": "approval_revoked approval_used asked batch call clock_set_back copied denied escape handed malformed policy queued "
-    "repeat repeated result run run_cancelled run_changes run_opened schedule_begun session session_ended session_times settled "
-    "shown steps stored taken use worker worker_ended",
+    "worker": "approval_revoked approval_used asked batch call clock_set_back copied denied escape handed malformed notified "
+    "policy queued repeat repeated result run run_cancelled run_changes run_opened schedule_begun session session_ended "
+    "session_times settled shown steps stored taken use worker worker_ended",
     "author": "definition removal",
     "reviewer": "answered review",
     "operator": "checkpoint mode rules_imported runs_swept schedule schedule_removed",

@@ -9,7 +9,7 @@ meantime.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -31,7 +31,7 @@ from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted_text
 from albert_tools.engine.pipeline.invoke_primitive import preview_of
-from albert_tools.engine.pipeline.notify import about_question, notify
+from albert_tools.engine.pipeline.notify import Notifier, about_question
 from albert_tools.engine.runs.lifecycle import charge_for_arguments
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
@@ -72,8 +72,7 @@ async def find_approval(call: Call, run: Run) -> Call:
         _write_question(call, run, current)
         command = call.rules.governance.notify
         if command and not can_ask:
-            with _stopped_clocks(run):
-                await notify(command, about_question(current))
+            _notify_owner(command, current, call, run)
     elif current.state == "yes":
         return replace(call, approval=current, approved=objects)
     elif current.state == "no":
@@ -100,6 +99,14 @@ async def find_approval(call: Call, run: Run) -> Call:
             **({} if approvals.may_answer else {"needs_role": "reviewer"}),
         },
     )
+
+
+def _notify_owner(command: Sequence[str], question: Approval, call: Call, run: Run) -> None:
+    """Have the owner's command run about a new question."""
+    line = run.service.record.sessions.line(question.session) if question.session else []
+    client, defaults = line[0].client if line else "", call.target.definition.with_defaults({})
+    notice = about_question(question, client, defaults)
+    run.service.resource_pool.get(Notifier).add(notice, command, run.service.root, run.service.ledger)
 
 
 def _demand_same(approval: Approval, call: Call, *names: str) -> None:

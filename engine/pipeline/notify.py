@@ -1,12 +1,16 @@
 """Runs the owner's command when a question or a version waits: ``notify: [/usr/bin/notify-send, "{title}", "{text}"]``.
 
 The words of the command are fixed by the owner's file, but for ``{title}`` and ``{text}``, each a word of its own. No shell reads
-them. The command gets the ids in its environment, and the text on stdin, too. Whatever happens to the command, the call goes on.
+them. The command gets the ids in its environment, and the text on stdin, too.
+
+The command runs beside the calls, one run at a time, with a pause after each. What begins to wait meanwhile is one notice of the
+next run. Each run has an entry ``notified`` in the ledger, so that the owner learns that it fails. The calls go on in any case.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import Mapping, Sequence
@@ -15,13 +19,26 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import brief, counted
+from albert_tools.engine.model.recorded_call import call_text
 from albert_tools.engine.model.redaction import redacted_text
+from albert_tools.engine.model.visible_text import visible
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval
+    from albert_tools.engine.model.definition import Json
+    from albert_tools.engine.model.protocols import Ledger
 
 #: Seconds after which the command and the processes that it started are killed.
 SECONDS = 10.0
+#: Seconds between two runs, and seconds that a run has left when the service ends.
+PAUSE_SECONDS = 2.0
+CLOSING_SECONDS = 2.0
+#: The most characters of a line, of a name in it, and of an argument; and the most calls that a notice lists.
+_MAX_LINE, _MAX_NAME, _MAX_ARGUMENT, _MAX_LISTED = 300, 60, 120, 3
+#: The most ids in a variable.
+_MAX_IDS = 100
 #: Names of variables that the command doesn't get: they give the rights of a session, or are secrets.
 _WITHHELD = ("ALBERT_SESSION", "ALBERT_SECRET_")
 
@@ -35,60 +52,123 @@ def problem_of(program: str, workspace: str) -> str | None:
 
 
 class Notice(Struct, frozen=True):
-    """What begins to wait: title, message, the command that shows it, the variables that name it, and the workspace of the call.
+    """What begins to wait: title, the lines of the text, the command that shows it, the variables that name it.
 
-    An agent may have influenced the message. The title begins with "Albert".
+    An agent may have influenced the lines. The title begins with "Albert".
     """
 
     title: str
-    message: str
+    lines: tuple[str, ...]
     shown_by: str
     variables: Mapping[str, str]
-    workspace: str
 
 
-def about_question(question: Approval) -> Notice:
-    """The notice about a new question."""
+def about_question(question: Approval, client: str, defaults: Mapping[str, Json]) -> Notice:
+    """The notice about a new question: who asks in which project to call what, and why a person is asked. `client` is the name of
+    the session, or empty. `defaults` are the arguments that are not shown."""
+    who = json.dumps(brief(client, _MAX_NAME), ensure_ascii=False) if client else "a call without a session"
+    where = brief(os.path.basename(question.workspace), _MAX_NAME)
+    arguments = question.arguments
+    if isinstance(arguments, Mapping):
+        arguments = {
+            name: value for name, value in arguments.items() if name not in defaults or value != defaults[name]
+        }
+    what = f"{who} in {where}: {call_text(question.tool, arguments, _MAX_ARGUMENT)}"
     variables = {"ALBERT_APPROVAL": question.id, "ALBERT_TOOL": question.tool}
     title = f"Albert asks about {question.tool}"
-    return Notice(title, question.message, f"albert approvals show {question.id}", variables, question.workspace)
+    return Notice(title, (what, question.message), f"albert approvals show {question.id}", variables)
 
 
-def about_version(tool: str, version: str, workspace: str) -> Notice:
+def about_version(tool: str, version: str) -> Notice:
     """The notice about a version that waits for a review."""
     variables = {"ALBERT_TOOL": tool, "ALBERT_VERSION": version}
-    message = f"a version of {tool} waits for your review"
-    return Notice(f"Albert has a version of {tool}", message, f"albert review {tool}", variables, workspace)
+    lines = (f"a version of {tool} waits for your review",)
+    return Notice(f"Albert has a version of {tool}", lines, f"albert review {tool}", variables)
 
 
-async def notify(command: Sequence[str], notice: Notice) -> None:
-    """Run the owner's command, and wait for its end, at most `SECONDS`. Never fails."""
-    if problem_of(command[0], notice.workspace) is not None:
-        return
-    message = " ".join(redacted_text(notice.message).split())
-    text = f"{message}\n{notice.shown_by}\n"
-    # An agent chooses a part of the message. It must not contain what a terminal interprets.
-    text = "".join(c for c in text if c.isprintable() or c == "\n")
+def _joined(notices: Sequence[Notice]) -> Notice:
+    """One notice about all. Its variables have the ids of all, with spaces between them."""
+    if len(notices) == 1:
+        return notices[0]
+    questions = sum("ALBERT_APPROVAL" in notice.variables for notice in notices)
+    counts = ((questions, "question"), (len(notices) - questions, "version"))
+    title = f"Albert: {' and '.join(counted(n, noun) for n, noun in counts if n)} wait"
+    lines = [notice.lines[0] for notice in notices[:_MAX_LISTED]]
+    lines += [f"and {len(notices) - _MAX_LISTED:,} more"] if len(notices) > _MAX_LISTED else []
+    variables: dict[str, str] = {}
+    for notice in notices[:_MAX_IDS]:
+        for name, value in notice.variables.items():
+            variables[name] = f"{variables[name]} {value}" if name in variables else value
+    return Notice(title, tuple(lines), "albert approvals" if questions else "albert review", variables)
+
+
+class Notifier:
+    """Runs the command for one service. Use it in the thread of the service's event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Notice] = []
+        self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    def add(self, notice: Notice, command: Sequence[str], workspace: str, ledger: Ledger) -> None:
+        """Run the command soon. `workspace` is the folder that tools can write to."""
+        self._waiting.append(notice)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run(command, workspace, ledger))
+
+    async def aclose(self) -> None:
+        """End the command, after a moment."""
+        self._closing.set()
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=CLOSING_SECONDS)
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def _run(self, command: Sequence[str], workspace: str, ledger: Ledger) -> None:
+        while self._waiting:
+            notices, self._waiting = self._waiting, []
+            problem: str | None = "it was killed when the service ended"
+            try:
+                problem = problem_of(command[0], workspace) or await notify(command, _joined(notices))
+            except OSError as error:
+                problem = f"it can't be started: {error}"
+            finally:
+                with suppress(Failure):
+                    ledger.append("notified", {"program": command[0], "count": len(notices), "problem": problem or ""})
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), PAUSE_SECONDS)
+
+
+async def notify(command: Sequence[str], notice: Notice) -> str | None:
+    """Run the owner's command, and wait for its end, at most `SECONDS`. Returns how it failed; None if it succeeded. Raises
+    OSError if it can't be started."""
+    text = "\n".join((*map(_one_line, notice.lines), notice.shown_by))
     # A program must not take the text for an option.
-    words = {"{title}": notice.title, "{text}": (" " if text.startswith("-") else "") + text.rstrip()}
-    with suppress(Exception):
-        process = await asyncio.create_subprocess_exec(
-            os.path.expanduser(command[0]),
-            *(words.get(word, word) for word in command[1:]),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-            cwd="/",
-            env=_environment(os.environ, notice),
-            start_new_session=True,
-        )
-        try:
-            with suppress(TimeoutError, OSError):
-                await asyncio.wait_for(process.communicate(text.encode("utf-8", "replace")), SECONDS)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+    words = {"{title}": notice.title, "{text}": (" " if text.startswith("-") else "") + text}
+    process = await asyncio.create_subprocess_exec(
+        os.path.expanduser(command[0]),
+        *(words.get(word, word) for word in command[1:]),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        cwd="/",
+        env=_environment(os.environ, notice),
+        start_new_session=True,
+    )
+    try:
+        await asyncio.wait_for(process.communicate(f"{text}\n".encode("utf-8", "replace")), SECONDS)
+    except TimeoutError:
+        return f"it was killed after {SECONDS:g} s"
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        code = await process.wait()
+    return f"exit code {code}" if code else None
+
+
+def _one_line(text: str) -> str:
+    """A text that an agent may have influenced, for a terminal or a desktop."""
+    return brief(visible(" ".join(redacted_text(text).split())), _MAX_LINE)
 
 
 def _environment(environ: Mapping[str, str], notice: Notice) -> dict[str, str]:

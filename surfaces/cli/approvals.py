@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.recorded_call import call_text
 from albert_tools.surfaces.cli.paging import note_page, page_of
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
-from albert_tools.surfaces.text.call_text import call, whole_arguments
 from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.hints import command_line, goes_on
 from albert_tools.surfaces.text.times import about, moment
 from albert_tools.surfaces.text.usage_error import Usage
+from albert_tools.surfaces.text.whole_arguments import whole_arguments
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval
@@ -75,7 +76,7 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
     for a in listed:
         state = console.paint(_state(a), _COLOURS.get(a.state, "dim"))
         # The answer applies to every call of the saved tool, so the arguments of the first call would mislead.
-        what = f"{one_line(a.tool)}(…)" if a.state == "standing" and a.trail else call(a.tool, a.arguments)
+        what = f"{one_line(a.tool)}(…)" if a.state == "standing" and a.trail else call_text(a.tool, a.arguments)
         console.say(f"{console.paint(a.id, 'cyan')}  {state}  {what}", 4)
         by = f"by {one_line(' in '.join(reversed(a.callers)))}, " if a.callers else ""
         left = f", {about(a.expires - now)} left to answer" if a.state == "open" else ""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KINDS = tuple(
     "checkpoint call result denied malformed repeated settled mode definition removal copied review policy rules_imported run "
     "asked answered approval_revoked session session_ended session_times queued taken run_changes batch schedule "
-    "schedule_removed".split()
+    "schedule_removed notified".split()
 )
 
 #: Options that apply to some actions only → their spelling and these actions.
@@ -159,6 +159,9 @@ _FORMS = {
     "asked": _Form("?", "yellow", "a person is asked: {message} ({rule_id})", "approval"),
     "answered": _Form("!", "yellow", "{by} answered {choice}", "approval"),
     "approval_revoked": _Form("!", "yellow", "the approval was revoked", "approval"),
+    "notified": _Form(
+        "·", "dim", "the command of `notify` is run: {count} wait", "", "problem", "; it failed: {problem}"
+    ),
     "run": _Form("·", "dim", "run of {tool} {state}{by_user}", "run", "approval", ", waits for {approval}"),
     "queued": _Form("·", "dim", "run of {tool} waits in the queue {queue}{by_user}", "run"),
     "taken": _Form("·", "dim", "the worker {worker} executes the run", "run"),

@@ -49,8 +49,8 @@ MAX_GIVEN = 30
 
 
 async def _list(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.model.recorded_call import arguments_line
     from albert_tools.engine.model.redaction import redacted
-    from albert_tools.surfaces.text.call_text import arguments_line
 
     async with open_service(options) as service:
         runs = await service.list_runs(options.limit, session=token())
@@ -211,7 +211,7 @@ async def _patch(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _replay(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.surfaces.text.call_text import call
+    from albert_tools.engine.model.recorded_call import call_text
 
     demand_person("a run is replayed")
     async with open_service(options) as service:
@@ -237,7 +237,7 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
         return 1
     if error is not None and error.code == "diverged":
         asked = error.details.get("program") or {}
-        end = f"it ends there, before {call(str(asked.get('tool')), asked.get('arguments'))}"
+        end = f"it ends there, before {call_text(str(asked.get('tool')), asked.get('arguments'))}"
     elif error is None:
         end = "it ends as it did" if before.state == "done" and options.version is None else "it runs to its end"
     else:

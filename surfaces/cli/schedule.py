@@ -6,8 +6,8 @@ import argparse
 import asyncio
 from datetime import UTC, datetime
 
+from albert_tools.engine.model.recorded_call import call_text
 from albert_tools.surfaces.cli.service_options import open_service
-from albert_tools.surfaces.text.call_text import call
 from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.person import demand_person, person
 
@@ -49,11 +49,12 @@ async def _add(options: argparse.Namespace, console: Console) -> int:
     else:
         now = "" if before is None else "now "
         console.say(
-            f"{options.name} {now}begins {call(options.tool, arguments, 30)}, first at {first:%Y-%m-%d %H:%M %Z}", 2
+            f"{options.name} {now}begins {call_text(options.tool, arguments, 30)}, first at {first:%Y-%m-%d %H:%M %Z}",
+            2,
         )
         if before is not None:
             old = before.data
-            made = call(old["tool"], old["arguments"], 30)
+            made = call_text(old["tool"], old["arguments"], 30)
             console.say(f"it replaces {one_line(old['cron'])} {one_line(old['zone'])}  {made}", 2)
         console.note(f"a worker of the queue {options.queue} must run then: `albert worker --queues {options.queue}`")
     return 0
@@ -75,7 +76,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
         place = f"queue {data['queue']}, in {one_line(data['workspace'])}"
         console.say(
             f"{console.paint(each.name, 'cyan')}  {one_line(data['cron'])} {one_line(data['zone'])}, next "
-            f"{at:%Y-%m-%d %H:%M %Z}  {call(data['tool'], data['arguments'], 30)}  "
+            f"{at:%Y-%m-%d %H:%M %Z}  {call_text(data['tool'], data['arguments'], 30)}  "
             f"{console.paint(place, 'dim')}",
             4,
         )

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.recorded_call import call_text
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.grammar.wrap import cells, cut, first_cells
 from albert_tools.store.places import without_password
-from albert_tools.surfaces.text.call_text import call
 from albert_tools.surfaces.text.console import Console, json_text, one_line
 from albert_tools.surfaces.text.effect_line import effect_line
 from albert_tools.surfaces.text.run_times import RunTimes, Wait
@@ -77,7 +77,8 @@ class Timeline:
         run, console = self.run, self.console
         state = console.paint(run.state, STATE_COLOURS.get(run.state, "dim"), "bold")
         console.say(
-            f"{console.paint(run.id, 'cyan')}  {state}  {call(run.tool, run.header.get('arguments'), _ARGUMENT)}", 4
+            f"{console.paint(run.id, 'cyan')}  {state}  {call_text(run.tool, run.header.get('arguments'), _ARGUMENT)}",
+            4,
         )
         waited = self.times.waited(self.times.end)
         rest = f", and waited {lasting(waited)}" if waited >= 0.05 else ""
@@ -105,7 +106,7 @@ class Timeline:
         mark, colour = _MARKS.get(state, ("·", "dim"))
         name = one_line(str(step["step"]))
         name = name if len(name) <= _STEP else "…" + name[1 - _STEP :]
-        made = call(str(step.get("tool")), step.get("arguments"), _ARGUMENT)
+        made = call_text(str(step.get("tool")), step.get("arguments"), _ARGUMENT)
         began, at = step.get("began"), step.get("at")
         took = ""
         if isinstance(began, int | float) and isinstance(at, int | float) and state != "unknown":

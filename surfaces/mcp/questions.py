@@ -30,8 +30,8 @@ from albert_tools.store.atomic import write_atomic, writing
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.private_folder import make_private
 from albert_tools.surfaces.text.approval_prompt import claim, shown_arguments
-from albert_tools.surfaces.text.call_text import whole_arguments
 from albert_tools.surfaces.text.console import one_line
+from albert_tools.surfaces.text.whole_arguments import whole_arguments
 
 #: The key of the question in a request for input.
 QUESTION = "approval"

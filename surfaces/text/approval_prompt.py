@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.recorded_call import without_hashes
 from albert_tools.engine.model.reserved_names import SOURCE_TOOLS
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
 from albert_tools.grammar.wrap import folded
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 _SHOWN = 2000
 #: Seconds between checks whether the question was withdrawn.
 _PAUSE = 0.1
-#: Arguments of `define_tool` that are not shown. They are hashes of the source, which is shown.
-_HASHES = frozenset({"stored_source", "version"})
 #: Number of invalid answers after which the answer is no.
 _TRIES = 3
 #: Bytes that are read of an answer.
@@ -126,11 +125,6 @@ def shown_arguments(tool: str, arguments: Mapping[str, Any], whole: bool = False
             lines += [None, f"  … {left_out:,} characters of {one_line(name)} are not shown …"]
             lines += _source_lines(end) if is_source else [f"  {end}"]
     return lines
-
-
-def without_hashes(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments without those that a person can't read."""
-    return {name: value for name, value in arguments.items() if tool != "define_tool" or name not in _HASHES}
 
 
 def _source_lines(text: str) -> list[str]:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.record_types import QUEUED_STATES, QueuedRun, Schedule, Worker
+from albert_tools.engine.model.recorded_call import call_text
 from albert_tools.engine.runs.fleet_status import FleetStatus, read_status
 from albert_tools.engine.runs.runs import MAX_SEARCHED
 from albert_tools.engine.runs.schedules import next_time
 from albert_tools.service import ToolService
-from albert_tools.surfaces.text.call_text import call
 from albert_tools.surfaces.text.times import moment
 from albert_tools.surfaces.web.tool_pages import when
 
@@ -85,7 +85,7 @@ def _schedule(schedule: Schedule) -> dict[str, Any]:
         "name": schedule.name,
         "next": at,
         "cron": f"{data['cron']} {data['zone']}",
-        "call": call(data["tool"], data["arguments"], _ARGUMENT),
+        "call": call_text(data["tool"], data["arguments"], _ARGUMENT),
         "place": brief(f"queue {data['queue']}, in {data['workspace']}", _MESSAGE),
     }
 

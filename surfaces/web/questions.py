@@ -8,12 +8,13 @@ from typing import Any
 
 from albert_tools.engine.authority.approvals import Approval
 from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.recorded_call import without_hashes
 from albert_tools.engine.model.reserved_names import SOURCE_TOOLS
 from albert_tools.engine.model.visible_text import look_alikes
 from albert_tools.service import ToolService
-from albert_tools.surfaces.text.approval_prompt import meaning, without_hashes
-from albert_tools.surfaces.text.call_text import whole_arguments
+from albert_tools.surfaces.text.approval_prompt import meaning
 from albert_tools.surfaces.text.times import moment
+from albert_tools.surfaces.text.whole_arguments import whole_arguments
 from albert_tools.surfaces.web.source_lines import source_lines
 
 

@@ -13,9 +13,9 @@ from albert_tools.engine.authority.reviews import VersionState
 from albert_tools.engine.authority.waiting import waiting
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.recorded_call import call_text
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.service import ToolService
-from albert_tools.surfaces.text.call_text import call
 from albert_tools.surfaces.text.times import moment
 from albert_tools.surfaces.web.tool_pages import when
 
@@ -52,7 +52,7 @@ def _question(approval: Approval) -> dict[str, Any]:
         "question": approval.id,
         "tool": approval.tool,
         "callers": approval.callers,
-        "call": call(approval.tool, approval.arguments, _ARGUMENT),
+        "call": call_text(approval.tool, approval.arguments, _ARGUMENT),
         "message": approval.message,
         "time": moment(approval.asked),
         "session": approval.session,

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.recorded_call import call_text
 from albert_tools.engine.runs.runs import RunView
 from albert_tools.service import ToolService
-from albert_tools.surfaces.text.call_text import call
 from albert_tools.surfaces.text.effect_line import effect_line
 from albert_tools.surfaces.text.run_times import RunTimes, Wait
 from albert_tools.surfaces.text.times import lasting, moment
@@ -53,7 +53,7 @@ def _step(step: Mapping[str, Any], times: RunTimes) -> dict[str, Any]:
         below.append("running" if times.run.state == "running" else "begun; whether it was done is not known")
     row = {
         "state": state,
-        "text": call(str(step.get("tool")), step.get("arguments"), _ARGUMENT),
+        "text": call_text(str(step.get("tool")), step.get("arguments"), _ARGUMENT),
         "depth": name.count("/"),
         "below": [line for line in below if line],
         "took": "",
@@ -75,6 +75,6 @@ def run_page(service: ToolService, run: str) -> dict[str, Any]:
     return {
         "run": view,
         "saved": view.header.get("kind") == "composite" and "source" not in view.header,
-        "made": call(view.tool, view.header.get("arguments"), _ARGUMENT),
+        "made": call_text(view.tool, view.header.get("arguments"), _ARGUMENT),
         "drawn": _drawn(view, time.time()),
     }
