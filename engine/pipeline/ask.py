@@ -9,6 +9,7 @@ meantime.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -25,13 +26,17 @@ from albert_tools.engine.authority.authorization import (
     nobody_to_ask,
     refused_by_person,
 )
+from albert_tools.engine.authority.command_views import VIEWS, command_views
 from albert_tools.engine.call.context import Call, JudgeAgain, Run
 from albert_tools.engine.call.ledger import reason_of, write
 from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import brief, listed
 from albert_tools.engine.model.redaction import recorded, redacted_text
+from albert_tools.engine.model.visible_text import one_line
 from albert_tools.engine.pipeline.invoke_primitive import preview_of
 from albert_tools.engine.pipeline.notify import Notifier, about_question
+from albert_tools.engine.policy.command_rules import PARSED
 from albert_tools.engine.runs.lifecycle import charge_for_arguments
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
@@ -40,6 +45,8 @@ _POLL_SECONDS = 0.1
 #: The name of the person who answered, if the application gives no name; and the longest recorded name, in characters.
 UNNAMED = "the application, asked in the call"
 MAX_BY = 256
+#: The most paths of a command's view that a question lists, and the most characters of each.
+_MAX_PATHS, _MAX_PATH = 8, 60
 
 
 async def find_approval(call: Call, run: Run) -> Call:
@@ -64,11 +71,16 @@ async def find_approval(call: Call, run: Run) -> Call:
     if current is not None:
         _demand_same(current, call, "tool", "version", "callers", "trail", "arguments")
     can_ask = run.service.ask is not None and approvals.may_answer
+    if current is None and not can_ask and run.service.patience is None:
+        raise nobody_to_ask(call.decision, call.name)
+    message = ""
+    if current is None or (can_ask and current.state == "open"):
+        message = "; ".join(
+            [call.decision.message, *filter(None, [shown]), *await asyncio.to_thread(_reach, call, run)]
+        )
     if current is None:
-        if not can_ask and run.service.patience is None:
-            raise nobody_to_ask(call.decision, call.name)
         write(run)
-        current = approvals.ask(_facts(call, run, action, shown), scope)
+        current = approvals.ask(_facts(call, run, action, message), scope)
         _write_question(call, run, current)
         command = call.rules.governance.notify
         if command and not can_ask:
@@ -80,7 +92,7 @@ async def find_approval(call: Call, run: Run) -> Call:
             approvals.use(current, call.id)
         raise refused_by_person(call.decision, call.name)
     if can_ask:
-        await _ask(call, run, current, approvals, shown)
+        await _ask(call, run, current, approvals, message)
         raise JudgeAgain
     if await _answered_elsewhere(current, run, approvals):
         raise JudgeAgain
@@ -151,9 +163,26 @@ async def _action(call: Call, run: Run, shown: str) -> Action:
     )
 
 
-def _message(call: Call, shown: str) -> str:
-    """Why a person is asked, and what the call will change."""
-    return f"{call.decision.message}; {shown}" if shown else call.decision.message
+def _reach(call: Call, run: Run) -> list[str]:
+    """What the command of a call can't see, change or reach, so that nobody approves what must fail."""
+    primitive, definition = call.target.primitive, call.target.definition
+    is_command = primitive is not None and primitive.is_shipped and definition.declared.source == "command"
+    # The preview of `git` says more.
+    if primitive is None or not is_command or definition.family == "git":
+        return []
+    views = command_views(run.workspace, call.rules.authority, definition)
+    phrases = [
+        f"it {VIEWS[kind]}: {listed([brief(one_line(path), _MAX_PATH) for path in paths], _MAX_PATHS) or 'nothing'}"
+        for kind, paths in views
+        if kind != "hidden_if_tracked"
+    ]
+    if not call.arguments.get("network"):
+        phrases.append("it has no network")
+    limited = any(kind == "writable" and not {".", ".git/"}.intersection(paths) for kind, paths in views)
+    command = (call.arguments.get(name) for name, kind in primitive.judged.items() if kind in PARSED)
+    if limited and any(re.search(r"\bgit\b", str(words)) for words in command):
+        phrases.append("the tool `git` can commit, and a command can't")
+    return phrases
 
 
 def _write_question(call: Call, run: Run, approval: Approval) -> None:
@@ -176,12 +205,12 @@ def _facts_of_call(call: Call) -> dict[str, Any]:
     }
 
 
-def _facts(call: Call, run: Run, action: str, shown: str) -> dict[str, Any]:
+def _facts(call: Call, run: Run, action: str, message: str) -> dict[str, Any]:
     return {
         **_facts_of_call(call),
         "action": action,
         "rule_id": call.decision.rule,
-        "message": _message(call, shown),
+        "message": message,
         "reason": reason_of(run.invocation),
         "risk": call.target.definition.risk,
         "session": run.session.origin or "",
@@ -191,7 +220,7 @@ def _facts(call: Call, run: Run, action: str, shown: str) -> dict[str, Any]:
     }
 
 
-async def _ask(call: Call, run: Run, open_approval: Approval, approvals: Approvals, shown: str) -> None:
+async def _ask(call: Call, run: Run, open_approval: Approval, approvals: Approvals, message: str) -> None:
     """Ask through the application, and record the answer.
 
     Raises:
@@ -201,7 +230,7 @@ async def _ask(call: Call, run: Run, open_approval: Approval, approvals: Approva
     question = Question(
         call.target.definition,
         export(call.arguments, MAX_ANSWER),
-        call.decision._replace(message=_message(call, shown)),
+        call.decision._replace(message=message),
         call.callers,
         reason_of(run.invocation),
         open_approval.id,

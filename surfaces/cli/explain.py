@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +29,11 @@ _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 _ANSWERED = "your approval of the tool answers the question, except about files that others execute and in a session with a folder"
 #: The most paths that the text lists.
 _MAX_SHOWN = 20
-#: What a command sees of the workspace, in words.
-_VIEWS = {
-    "hidden": "will not see",
-    "hidden_if_tracked": "will not see these git folders, if their repository has ever tracked a forbidden path",
-    "only": "will see only",
-    "writable": "can change only",
-    "refused": "will not run",
-}
 
 
 async def explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     """Print the decisions. Returns 3 if the call would be denied."""
+    from albert_tools.engine.authority.command_views import VIEWS
     from albert_tools.engine.policy.decision import strictest
     from albert_tools.engine.policy.modes import mode_named
     from albert_tools.surfaces.cli.arguments import read_arguments
@@ -91,7 +83,7 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
                 console.say(f"{_verdict(flow, console)}  {safe(flow.rule)}  {safe(flow.message)}", 4)
         for view in views:
             shown = listed([one_line(path) for path in view["paths"]], _MAX_SHOWN) or "nothing"
-            console.say(f"a command of {view['tool']} {_VIEWS[view['view']]}: {shown}", 4)
+            console.say(f"a command of {view['tool']} {VIEWS[view['view']]}: {shown}", 4)
         for name, value in bounds.items():
             if value not in ({}, [], ""):
                 console.note(console.paint(f"  {name}: {_text(value)}", "dim", err=True))
@@ -140,35 +132,13 @@ def _answered(described: Description) -> set[str]:
 
 
 def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:
-    """What the commands of each tool see of the workspace, and may change: ``{tool, view, paths}``, see `_VIEWS`. Nothing if they
-    see all of it and may change it."""
-    from albert_tools.engine.workspace.git_folders import repositories
-    from albert_tools.engine.workspace.sandbox_view import shown_and_hidden, writable_parts
+    """The views of the commands of each tool: ``{tool, view, paths}``."""
+    from albert_tools.engine.authority.command_views import command_views
 
-    root = str(workspace.root)
-    views: list[tuple[str, str, list[str]]] = []
-    for definition in definitions:
-        judge = authority.guarded(definition, workspace).judge
-        if definition.kind == "composite" or "execute" not in definition.effects:
-            continue
-        try:
-            shown, hidden = shown_and_hidden(judge, root) if judge.selective else (None, [])
-            is_needed = judge.selective or definition.family == "git"
-            git_folders = repositories(root).git_folders if is_needed else []
-        except Failure as failure:
-            views.append((definition.name, "refused", [failure.message]))
-            continue
-        views += [(definition.name, "only", shown)] if shown is not None else []
-        views += [(definition.name, "hidden", hidden)] if hidden else []
-        # The tool `git` sees its repository, and leaves the forbidden paths out.
-        tracked = git_folders if judge.selective and definition.family != "git" else []
-        views += [(definition.name, "hidden_if_tracked", tracked)] if tracked else []
-        own = filter(os.path.isdir, git_folders) if definition.family == "git" else ()
-        writable = writable_parts(judge, root, shown, hidden, git_folders=own)
-        views += [(definition.name, "writable", writable)] if writable is not None else []
     return [
-        {"tool": name, "view": view, "paths": sorted(path.removeprefix(f"{root}/") or "." for path in paths)}
-        for name, view, paths in views
+        {"tool": definition.name, "view": kind, "paths": paths}
+        for definition in definitions
+        for kind, paths in command_views(workspace, authority, definition)
     ]
 
 

@@ -407,3 +407,23 @@ def test_the_question_about_a_command_offers_the_line_for_the_rules(asking: Albe
     assert "\n".join(LASTING) in asking("approvals", "answer", question, "once").out
     rules.write_text('allow: [bash]\ntools: {bash: {ordinary_commands: ["frobnicate plan"]}}\n')
     assert asking(*words).code == 0
+
+
+def test_the_question_about_a_command_says_what_it_can_change_and_reach(asking: Albert) -> None:
+    rules = asking.home / "config" / "governance.yaml"
+    rules.write_text(
+        "writable_paths: [src/**]\nforbidden_paths: [.env, '*.pem']\ntools: {run_program: {allowed_paths: [src]}}\n"
+    )
+    (asking.project / "src").mkdir()
+    asking.write(".env", "x")
+    asking.write("src/\x1bkey.pem", "x")
+    limits = "it will not see: .env, src/\\x1bkey.pem; it can change only: src/"
+    for command, end in {"touch x": "", "git commit -m x": "; the tool `git` can commit, and a command can't"}.items():
+        assert asking("run", "bash", f"command={command}").code == 4
+        question = waiting(asking)
+        assert question["message"].endswith(f"; {limits}; it has no network{end}")
+        assert f"; {limits}; it has no network{end} (" in asking("approvals", "show", question["approval"]).out
+        assert asking("approvals", "revoke", question["approval"]).code == 0
+    asking("run", "run_program", 'argv:=["touch", "x"]', "network:=true")
+    only = "it will see only: src; it will not see: src/\\x1bkey.pem; it can change only: src/"
+    assert waiting(asking)["message"].endswith(f"; {only}")

@@ -60,7 +60,7 @@ def test_the_command_gets_the_question_and_no_shell_reads_it(
     assert head == f"$(touch /tmp/never); a b {asked.details['approval']} bash "
     assert (cwd, hint) == ("/", f"albert approvals show {asked.details['approval']}")
     assert who.startswith('a call without a session in work: bash(command="touch $(echo x)')
-    assert message == asked.message.partition("; the run waits")[0]
+    assert message == f"{asked.message.partition('; the run waits')[0]}; it has no network"
     assert told.read_text().replace("\n", "").isprintable()
     # The same question does not notify again.
     assert here.error("bash", command=command).details["approval"] == asked.details["approval"]
@@ -80,7 +80,7 @@ def test_the_title_and_the_text_are_arguments(make: Callable[..., Governed], tmp
     who, message, shown_by = text.split("\n")
     call = 'bash(command="touch $(echo \\"x y\\")\\u001b[2J; touch /tmp/never")'
     assert who == f'"kid\\" in bank: ok" in work: {call}'
-    assert message == asked.message.partition("; the run waits")[0]
+    assert message == f"{asked.message.partition('; the run waits')[0]}; it has no network"
     assert shown_by == f"albert approvals show {asked.details['approval']}"
     told.unlink()
     here.error("bash", command="touch " + "long " * 1000 + "/etc/x")
