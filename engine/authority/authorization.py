@@ -200,10 +200,13 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
 def _others(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> list[Resource]:
     resources = []
     folder = start_of_command(primitive, arguments, workspace)
+    uses = primitive.definition.declared.uses.items()
+    words = [word for name, use in uses if use == "arguments" for word in _texts(primitive, name, arguments)]
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments) if kind != "operation" else _names(arguments.get(name))
         # A program and its arguments are checked as one command.
-        resources += [Resource(kind, text, folder) for text in ([shlex.join(texts)] if kind == "program" else texts)]
+        use = shlex.join(words) if kind == "operation" else folder
+        resources += [Resource(kind, text, use) for text in ([shlex.join(texts)] if kind == "program" else texts)]
     return resources
 
 

@@ -18,7 +18,8 @@ Section = Mapping[str, Any]
 class Resource(NamedTuple):
     """Something that a call uses. `kind` is ``path`` (absolute), ``url``, or a kind that `Primitive.judged` names.
 
-    `use` is ``read``, ``write``, ``delete``, the method of a URL, or the folder in which a command starts, as records name it.
+    `use` is ``read``, ``write``, ``delete``, the method of a URL, the folder in which a command starts, as records name it, or the
+    arguments of an operation, quoted as for a shell.
     """
 
     kind: str

@@ -36,6 +36,20 @@ SHIPPED_ASKING: dict[str, frozenset[str]] = {
         "CLONE FETCH PULL COMMIT PUSH BRANCH CHECKOUT MERGE REBASE RESET STASH TAG REMOTE".split(),
     ),
 }
+#: Operations with all their arguments that only list, so nobody is asked about them.
+_LISTING = frozenset(
+    (
+        "git BRANCH",
+        *(f"git BRANCH {option}" for option in ("--list", "-l", "--show-current", "--all", "-a", "-r", "-v", "-vv")),
+        "git TAG",
+        "git TAG --list",
+        "git TAG -l",
+        "git REMOTE",
+        "git REMOTE -v",
+        "git REMOTE --verbose",
+        "git STASH list",
+    )
+)
 
 
 def judge_operation(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
@@ -45,6 +59,8 @@ def judge_operation(layers: tuple[Layer, ...], definition: ToolDefinition, resou
     if decision is not None or _OPERATIONS.owner_lists(layers, definition):
         return decision
     if operation.upper() not in SHIPPED_ASKING.get(definition.name, ()):
+        return None
+    if f"{definition.name} {operation} {resource.use}".rstrip() in _LISTING:
         return None
     hint = f"the owner can list it under `tools.{definition.name}.allowed_operations`"
     return _OPERATIONS.question(definition, operation, "shipped.asking_operations")._replace(hint=hint)

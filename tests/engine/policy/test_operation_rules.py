@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from albert_tools import SyncToolService
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.rules import Policy
@@ -50,3 +52,38 @@ def test_a_question_names_the_operation_as_the_call_does() -> None:
     rules = read_governance({"tools": {"git": {"asking_operations": ["PUSH"]}}})
     (found,) = Policy(rules.layers(), "/w", "/home/user").touches(GIT, [Resource("operation", "push", "")])
     assert found.message == "git needs a person's approval for 'push'"
+
+
+@pytest.mark.parametrize(
+    ("words", "asks"),
+    [
+        ("BRANCH", False),
+        ("BRANCH --list", False),
+        ("BRANCH --show-current", False),
+        ("TAG -l", False),
+        ("REMOTE -v", False),
+        ("STASH list", False),
+        ("STASH", True),
+        ("STASH list x", True),
+        ("BRANCH --list new", True),
+        ("BRANCH -D --list", True),
+        ("BRANCH new", True),
+        ("TAG v1", True),
+        ("REMOTE prune origin", True),
+    ],
+)
+def test_nobody_is_asked_about_an_operation_of_git_that_only_lists(tmp_path: Path, words: str, asks: bool) -> None:
+    (tmp_path / "work").mkdir()
+    operation, *args = words.split()
+    with SyncToolService.open(home=tmp_path / "home", workspace=tmp_path / "work", governance={}) as service:
+        result = service.invoke("git", {"operation": operation, "args": args})
+        assert (result.error is not None and result.error.code == "suspended") == asks
+        # One argument is not two.
+        result = service.invoke("git", {"operation": operation, "args": [" ".join(args), ""]})
+        assert result.error is not None
+        assert result.error.code in ("suspended", "invalid_arguments")
+    rules = read_governance(section(asking_operations=[operation]))
+    decisions = Policy(rules.layers(), "/w", "/home/user").touches(
+        GIT, [Resource("operation", operation, " ".join(args))]
+    )
+    assert [decision.verdict for decision in decisions] == ["ask"]
