@@ -32,7 +32,7 @@ from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.protocols import ContentStore, Journal
 from albert_tools.engine.model.record_types import QUOTA, LoadedRun
 from albert_tools.engine.model.redaction import of_refused
-from albert_tools.engine.model.result import Effect
+from albert_tools.engine.model.result import Effect, may_change
 
 #: The bytes of an entry above which its value and its arguments are moved to the content store, and the bytes above which one is
 #: moved. The entry then contains the hash under another name. The caller's handle of a large output is the same hash, so an output
@@ -408,7 +408,7 @@ def _never_made(failure: Failure | None) -> bool:
 
 
 def _applied(step: Step) -> bool:
-    return (step.changes and step.failure is None) or any(e.kind != "read" for e in step.effects)
+    return (step.changes and step.failure is None) or any(may_change(e.kind, e.facts) for e in step.effects)
 
 
 def journal_failed(failure: Failure) -> Failure:

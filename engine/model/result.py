@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from operator import attrgetter
+from typing import Any
 
 from blake3 import blake3
 from msgspec import Struct, field
@@ -78,6 +79,13 @@ _NOT_GIVEN = _values(ToolInvocation("", {}))
 def _good_name(tool: str) -> bool:
     """Whether the text can be a tool's name. The result is cached, because it is needed for every call."""
     return not violations(tool, _NAME, "tool")
+
+
+def may_change(kind: str, facts: Mapping[str, Any]) -> bool:
+    """Whether an effect may have changed something: not a read, nor a request that only asks, nor a look at the configuration of
+    git by Albert Tools itself."""
+    asks = kind == "network" and (facts.get("method") in ("GET", "HEAD") or facts.get("refused"))
+    return kind != "read" and not asks and not (kind == "execute" and facts.get("operation") == "CONFIG")
 
 
 class Effect(Struct, frozen=True):

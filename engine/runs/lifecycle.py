@@ -20,6 +20,8 @@ from albert_tools.engine.call.context import Call, Queued, Run
 from albert_tools.engine.call.journal import RunJournal, bounded_failure
 from albert_tools.engine.model.definition import Json, canonical
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import counted
+from albert_tools.engine.model.result import may_change
 
 #: The version of the header. A run with another version is not resumed.
 JOURNAL_VERSION = 1
@@ -176,11 +178,15 @@ def end_of_request(failure: Failure, run: Run) -> Failure:
     """The failure of a request. If it is a denial and earlier calls had changed something, the denial says so."""
     details = run.journal.outcome()
     if run.journal.id is None:
-        details["applied"] = int(any(e.kind != "read" for e in run.report.effects))
-    if not failure.denied or not (details["applied"] or details["unknown"]):
+        details["applied"] = int(any(may_change(e.kind, e.facts) for e in run.report.effects))
+    if not failure.denied:
         return failure
-    message = f"{failure.message}; {_what_was_done(details)}"
-    return failure.copy(message=message, details=failure.details | details)
+    if details["applied"] or details["unknown"]:
+        message = f"{failure.message}; {_what_was_done(details)}"
+        return failure.copy(message=message, details=failure.details | details)
+    sent = sum(e.kind == "network" and not e.facts.get("refused") for e in run.report.effects)
+    said = f"{counted(sent, 'request')} {'was' if sent == 1 else 'were'} sent before"
+    return failure.copy(message=f"{failure.message}; {said}") if sent else failure
 
 
 def _what_was_done(details: Mapping[str, Any]) -> str:

@@ -1274,3 +1274,13 @@ def test_a_path_forbidden_at_the_top_of_the_rules_is_out_of_reach_of_every_tool(
     ):
         assert home.error(name, arguments).rule == rule, name
     assert MARK not in home.value("bash", command="cat secrets/key; git show HEAD:secrets/key; true")["output"]
+
+
+def test_a_refused_operation_has_changed_nothing(built: Path, govern: Callable[..., Governed]) -> None:
+    home = govern(governance={"forbidden_paths": FORBIDDEN})
+    shutil.copytree(built, home.work, dirs_exist_ok=True, symlinks=True)
+    plain(home.work, "remote", "add", "origin", "https://a.example/x")
+    refused = home.error("git", operation="ADD", args=["secrets"])
+    assert (refused.code, refused.rule) == ("permission_denied", "forbidden_paths")
+    assert "CONFIG" in [effect.get("operation") for effect in home.effects("git")]
+    assert "changed something" not in refused.message

@@ -327,3 +327,17 @@ async def test_a_redirect_on_an_approved_host_is_not_asked_again(tmp_path: Path)
     assert result.output["body"] == "here"
     assert asked == ["GET 127.0.0.1"]
     assert len(result.effects) == 2
+
+
+async def test_a_denial_after_a_request_that_only_asks_says_that_it_was_sent(tmp_path: Path) -> None:
+    def moved(head: bytes, connection: socket.socket) -> None:
+        connection.sendall(answer(b"", "302 Found", ["Location: http://127.0.0.2/there"]))
+
+    with raw(moved) as server:
+        async with opened(tmp_path, NAMED) as service:
+            url = f"http://127.0.0.1:{server.port}/"
+            result = await service.invoke("fetch_url", {"url": url})
+            posted = await service.invoke("http_request", {"url": url, "method": "POST", "follow": 1})
+    assert (result.error.code, "applied" in result.error.details) == ("permission_denied", False)
+    assert result.error.message.endswith("; 1 request was sent before")
+    assert posted.error.message.endswith("; 1 of its calls had changed something")
