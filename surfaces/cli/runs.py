@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief, counted
+from albert_tools.engine.model.result import may_change
 from albert_tools.store.places import without_password
 from albert_tools.surfaces.cli.resume import resume, run_of, workspace_of
 from albert_tools.surfaces.cli.service_options import home_of, open_service
@@ -55,6 +56,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
     async with open_service(options) as service:
         runs = await service.list_runs(options.limit, session=token())
         questions = {run.approval: _question(service, run) for run in runs if run.approval}
+        then = {run.id: _then(service, run, options) for run in runs if run.approval}
     if console.json:
         console.document({"ok": True, "runs": [run.as_dict() for run in runs]})
         return 0
@@ -69,7 +71,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
         text = f"{console.paint(run.id, 'cyan')}  {state}  {name}  {console.paint(ago.ljust(10), 'dim')}  {given}"
         console.say(text.rstrip(), 4)
         if run.approval:
-            console.say(f"    {_next(run, questions[run.approval], options)}", 4)
+            console.say(f"    {_next(run, questions[run.approval], then[run.id], options)}", 4)
         if run.problem:
             console.say(f"    {console.paint(one_line(run.problem), 'red')}", 4)
     if not runs:
@@ -85,11 +87,18 @@ def _question(service: ToolService, run: RunView) -> Approval | None:
         return None
 
 
-def _next(run: RunView, question: Approval | None, options: argparse.Namespace) -> str:
-    """What a suspended run waits for, and the command that continues it."""
+def _then(service: ToolService, run: RunView, options: argparse.Namespace) -> str:
+    """What continues a run that has stopped, as a phrase. Nothing does if its session was revoked."""
+    if run.session and any(session.ended for session in service.sessions.line(run.session)):
+        return "its session has been revoked, so nothing continues it"
+    return goes_on(run.id, options.home, run.header.get("queue"))
+
+
+def _next(run: RunView, question: Approval | None, then: str, options: argparse.Namespace) -> str:
+    """What a suspended run waits for, and what continues it."""
     if question is not None and question.state == "open":
         return f"waits for the answer to {run.approval}: `{command_line(options.home, 'approvals', 'show', str(run.approval))}`"
-    return f"{_answered(question)}: {goes_on(run.id, options.home, run.header.get('queue'))}"
+    return f"{_answered(question)}: {then}"
 
 
 def _answered(question: Approval | None) -> str:
@@ -105,14 +114,14 @@ async def _show(options: argparse.Namespace, console: Console) -> int:
     async with open_service(options) as service:
         run = await service.show_run(options.id, session=token())
         waiting = _question(service, run) if run.approval else None
-        may_answer = service.approvals.may_answer
+        may_answer, then = service.approvals.may_answer, _then(service, run, options)
     if console.json:
         console.document({"ok": True, **run.as_dict()})
         return 0
     Timeline(run, console, time.time()).draw()
     if run.repository is not None and run.state in OVER:
         console.say(_changes(run, options.home), 2)
-    _next_command(run, waiting, may_answer, options, console)
+    _next_command(run, waiting, may_answer, then, options, console)
     return 0
 
 
@@ -132,10 +141,9 @@ def _fetches(run: RunView) -> str:
 
 
 def _next_command(
-    run: RunView, waiting: Approval | None, may_answer: bool, options: argparse.Namespace, console: Console
+    run: RunView, waiting: Approval | None, may_answer: bool, then: str, options: argparse.Namespace, console: Console
 ) -> None:
     queue = run.header.get("queue")
-    then = goes_on(run.id, options.home, queue)
     if run.state == "interrupted":
         text = f"its process ended before it did: {then}"
     elif run.state == "queued":
@@ -178,7 +186,7 @@ async def _cancel(options: argparse.Namespace, console: Console) -> int:
 
 def done_so_far(run: RunView) -> str:
     """Counts the calls of a run that changed something, and those that may have changed something."""
-    applied = sum(any(e.get("kind") != "read" for e in step.get("effects") or ()) for step in run.steps)
+    applied = sum(any(may_change(str(e.get("kind")), e) for e in step.get("effects") or ()) for step in run.steps)
     unknown = [step for step in run.steps if step["state"] == "unknown"]
     changed = f"{applied:,} of its calls had changed something" if applied else "nothing had been changed"
     for step in unknown:
