@@ -20,7 +20,7 @@ def refused_arguments(definition: ToolDefinition, violations: list[Violation]) -
     return Failure(
         "permission_denied" if leaving else "invalid_arguments",
         f"{definition.name}: " + "; ".join(v["message"] for v in violations),
-        hint=_usage(definition, violations),
+        hint=None if leaving else _usage(definition, violations),
         rule="path_traversal" if leaving else None,
         tool=definition.name,
         details={"violations": violations},

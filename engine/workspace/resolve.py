@@ -358,7 +358,7 @@ class Resolver:
         return failure
 
     def _hint(self, place: Place) -> str | None:
-        """The hint for a path that doesn't exist: the nearest name, or the missing folder."""
+        """The hint for a path that doesn't exist: where a link leads, the nearest name, or the missing folder."""
         from albert_tools.engine.model.nearest_name import nearest
 
         *above, name = place.parts or ("",)
@@ -367,6 +367,8 @@ class Resolver:
         parent = place.at(tuple(above))
         try:
             with self._folder(self._real(parent)) as folder:
+                with suppress(OSError):
+                    return f"it is a link to {show(files.spoken(os.readlink(name, dir_fd=folder)))}, where there is nothing"
                 names = files.names(folder, _MAX_NAMES_COMPARED, files="." in name)
         except FileNotFoundError:
             return f"its folder {self._spelled(parent)!r} does not exist: make_directory makes it"

@@ -42,7 +42,7 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
 
     within = options.within
     if within is None:
-        demand_person("a session that is not within another is opened")
+        demand_person("a session that is not within another is opened", "add --within to open one within this session")
     if within == "":
         within = os.environ.get("ALBERT_SESSION")
         if not within:

@@ -16,7 +16,7 @@ def person() -> str:
         return "a person"
 
 
-def demand_person(what: str) -> None:
+def demand_person(what: str, hint: str = "a person can do it in a shell where ALBERT_SESSION is not set") -> None:
     """Refuse if ALBERT_SESSION is set, because only a person may do this. `what` describes the action (``a question is answered``).
 
     This prevents a mistake, not an attack: a shell can unset the variable.
@@ -28,6 +28,6 @@ def demand_person(what: str) -> None:
         raise Failure(
             "permission_denied",
             f"{what} by a person, not in a session",
-            hint="a person can do it in a shell where ALBERT_SESSION is not set",
+            hint=hint,
             rule="session.person",
         )

@@ -259,6 +259,9 @@ def test_an_answer_says_who_uses_it(asking: Albert) -> None:
     assert asking("approvals").err == "no question waits for an answer\n"
     done = asking("approvals", "answer", question, "once", "--resume")
     assert (done.code, "or its session has ended" in done.err) == (1, True)
+    told = "the question is revoked: its session has been revoked, so nothing continues it\n"
+    assert f"    {told}" in asking("runs").out
+    assert asking("runs", "show", run).out.endswith(f"\n{told}")
     assert asking("runs", "resume", run).code == 3
 
 
@@ -379,6 +382,8 @@ def test_a_session_answers_nothing(asking: Albert) -> None:
     for words in persons:
         refused = asking(*words, env={"ALBERT_SESSION": "x"})
         assert (refused.code, "by a person, not in a session" in refused.err) == (3, True)
+        hint = "add --within" if words == ("session", "new") else "in a shell where ALBERT_SESSION is not set"
+        assert hint in refused.err
 
 
 def test_an_interrupt_at_the_question(asking: Albert) -> None:

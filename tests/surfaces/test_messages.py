@@ -208,6 +208,7 @@ def test_hints_of_primitives(tmp_path: Path) -> None:
     (work / "docs").mkdir(parents=True)
     (work / "a.txt").write_text("a")
     (work / "bytes").write_bytes(b"\xff\xfe")
+    (work / "dangling").symlink_to("nothing")
     allowed = {"allowed_in_modes": ["NORMAL"]}
     rules = {
         "categories": {"system_delete": allowed, "network": allowed},
@@ -216,8 +217,20 @@ def test_hints_of_primitives(tmp_path: Path) -> None:
     both = {"source": "a.txt", "target": "docs"}
     copy = {"source": "a.txt", "target": "a.txt"}
     with SyncToolService.open(home=tmp_path / "home", workspace=work, governance=rules) as service:
+        leaving = service.invoke("write_file", {"path": "../a", "content": ""}).error
+        assert leaving is not None
+        assert (leaving.message, leaving.hint) == (
+            "write_file: path: must not contain '..'; write the path from the workspace down",
+            None,
+        )
         for tool, arguments, message, hint in (
             ("write_file", {"path": "new/a", "content": ""}, "there is nothing at", "make_directory makes it"),
+            (
+                "read_file",
+                {"path": "dangling"},
+                "there is nothing at",
+                "it is a link to 'nothing', where there is nothing",
+            ),
             ("write_file", {"path": "a.txt", "content": "", "create_only": True}, "already", "leave out create_only"),
             ("write_file", {"path": "docs", "content": ""}, "is a folder", "name the file too, 'docs/…'"),
             ("copy_file", both, "already", "it is a folder: name the file too, 'docs/a.txt'"),
