@@ -19,17 +19,22 @@ from albert_tools.engine.model.turns import Turns
 MAX_MESSAGE = 4 * 1024 * 1024
 #: The requests of one client without an answer, and their bytes. Further ones are refused over HTTP, and not read over stdio.
 MAX_REQUESTS, MAX_BYTES = 256, 16 * 1024 * 1024
-#: The calls of one client that run. Further calls wait for their turn.
-MAX_CALLS = 32
+#: The calls and the other requests of one client that are handled at once. Further ones wait for their turn. The others use
+#: threads, which all clients share, and have long answers.
+MAX_CALLS, MAX_OTHERS = 32, 2
+#: Lasts as long as its connection, and does nothing by itself.
+_LISTEN = "subscriptions/listen"
 
 
-def call_limit(client: Callable[[], str | None]) -> ServerMiddleware[Any]:
-    """Middleware that lets calls wait. `client` returns the client whose request is handled; None for one without a session."""
-    turns = Turns(MAX_CALLS)
+def turn_limit(client: Callable[[], str | None]) -> ServerMiddleware[Any]:
+    """Middleware that lets requests wait. `client` returns the client whose request is handled; None for one without a session."""
+    calls, others = Turns(MAX_CALLS), Turns(MAX_OTHERS)
 
     async def limited(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        if ctx.method != "tools/call":
+        # A notification has no id, and needs little.
+        if ctx.request_id is None or ctx.method == _LISTEN:
             return await call_next(ctx)
+        turns = calls if ctx.method == "tools/call" else others
         async with turns.of(client()):
             return await call_next(ctx)
 

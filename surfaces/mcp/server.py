@@ -21,7 +21,7 @@ from albert_tools.surfaces.mcp.completions import complete
 from albert_tools.surfaces.mcp.offers import Offers
 from albert_tools.surfaces.mcp.pages import Pages
 from albert_tools.surfaces.mcp.questions import state_key
-from albert_tools.surfaces.mcp.request_limits import call_limit
+from albert_tools.surfaces.mcp.request_limits import turn_limit
 
 NAME = "albert-tools"
 #: Seconds in which a client may answer a question by repeating the call. The question itself stays open for longer.
@@ -109,7 +109,7 @@ def mcp_server(
         bind_principal=lambda ctx: service.session_of(token()).id,
     )
     server.middleware += [
-        call_limit(lambda: service.client_of(token())),
+        turn_limit(lambda: service.client_of(token())),
         RequestStateBoundary(security, default_audience=NAME),
     ]
     return server

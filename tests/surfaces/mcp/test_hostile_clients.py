@@ -300,6 +300,23 @@ async def test_a_client_that_floods_over_http_uses_its_own_share(place: Place):
     assert (server.memory_info().rss - before) / 2**20 < GROWTH
 
 
+async def test_a_flood_of_guides_leaves_threads_to_the_others(place: Place):
+    limits = httpx2.Limits(max_connections=None)
+    headers = {"Authorization": f"Bearer {place.session()}", **HEADERS}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=PATIENCE, limits=limits, verify=False) as flood,
+        http(place) as client,
+    ):
+        guides = [
+            asyncio.create_task(post(flood, place, "prompts/get", name="guide")) for _ in range(MAX_REQUESTS - 16)
+        ]
+        await asyncio.wait(guides, return_when=asyncio.FIRST_COMPLETED)
+        command = await post(client, place, "tools/call", name="bash", arguments={"command": "seq 1"})
+        assert command.json()["result"]["structuredContent"]["stdout"] == "1\n"
+        assert sum(guide.done() for guide in guides) < len(guides) / 2
+        assert {guide.status_code for guide in await asyncio.gather(*guides)} == {200}
+
+
 async def test_the_bodies_of_a_client_are_bounded_together(place: Place):
     over = asyncio.Event()
 
