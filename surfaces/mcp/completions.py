@@ -8,8 +8,9 @@ from albert_tools.engine.agent.language_help import topics
 from albert_tools.surfaces.mcp.offers import Offers
 from albert_tools.surfaces.mcp.pages import HELP_URI, TOOL_URI
 
-#: The most values of an answer, which MCP says.
-MAX_VALUES = 100
+#: The most values of an answer, which MCP says, and the characters that they may repeat. Each value repeats what is written before
+#: it, so there are fewer values after a long list of names.
+MAX_VALUES, MAX_REPEATED = 100, 100_000
 
 
 async def complete(offers: Offers, token: str, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -27,6 +28,7 @@ async def complete(offers: Offers, token: str, params: types.CompleteRequestPara
             known = [*topics()]
         case _:
             known = []
-    matches = [before + value for value in known if value.startswith(written.strip())]
-    completion = types.Completion(values=matches[:MAX_VALUES], total=len(matches), has_more=len(matches) > MAX_VALUES)
+    matches = [value for value in known if value.startswith(written.strip())]
+    values = [before + value for value in matches[: min(MAX_VALUES, MAX_REPEATED // max(1, len(before)))]]
+    completion = types.Completion(values=values, total=len(matches), has_more=len(values) < len(matches))
     return types.CompleteResult(completion=completion)

@@ -191,6 +191,11 @@ async def test_names_of_tools_and_topics_are_completed(place: Place):
         assert await completed(guide, "tools", "read_f") == ["read_file"]
         assert await completed(guide, "tools", "bash,write_t, read_f") == ["bash,write_t,read_file"]
         assert await completed(guide, "tokens", "1") == []
+        # An answer that repeats much has fewer values.
+        assert len(await completed(guide, "tools", "read_file," * 100)) > 40
+        repeated = await completed(guide, "tools", "x" * 50_000 + ",")
+        assert 0 < sum(map(len, repeated)) < 3 * 50_000
+        assert await completed(guide, "tools", "x" * 500_000 + ",") == []
         template = types.ResourceTemplateReference(uri="albert://tools/{name}")
         assert "list_runs" in await completed(template, "name", "list")
         topic = types.ResourceTemplateReference(uri="albert://help/{topic}")
