@@ -300,6 +300,15 @@ class Sessions:
             )
         return line
 
+    def is_active(self, session: str) -> bool:
+        """Whether the session with this id and all its parents are active."""
+        line = self.line(session)
+        try:
+            self._active(line)
+        except Failure:
+            return False
+        return True
+
     def demand(
         self, line: Line, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = lambda: ""
     ) -> None:

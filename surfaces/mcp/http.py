@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -60,9 +60,9 @@ class SessionTokens:
         """The client of a token, see `ToolService.client_of`."""
         return self._service.client_of(token)
 
-    def open_sessions(self) -> set[str]:
-        """The sessions of this home that are open."""
-        return {session.id for session in self._service.sessions.all() if not session.ended}
+    def is_active(self, session: str) -> bool:
+        """Whether the session with this id is active."""
+        return self._service.sessions.is_active(session)
 
     def client_of(self, scope: Scope) -> str | None:
         """The client of the token that a request has; None if it has none."""
@@ -97,7 +97,7 @@ def http_app(server: Server[Any], tokens: SessionTokens, host: str, gate: TeamGa
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{host}"), resource_server_url=None),
         token_verifier=tokens,
     )
-    _share_older_sessions(server.session_manager, tokens.open_sessions)
+    _share_older_sessions(server.session_manager, tokens.is_active)
     return RequestLimit(_NamesTheRemedy(app, gate), tokens.client_of_token)
 
 
@@ -123,18 +123,23 @@ class _NamesTheRemedy:
         await self._app(scope, receive, sent)
 
 
-def _share_older_sessions(manager: StreamableHTTPSessionManager, open_sessions: Callable[[], Collection[str]]) -> None:
+def _share_older_sessions(manager: StreamableHTTPSessionManager, is_active: Callable[[str], bool]) -> None:
     """Bound the older sessions of one client. The SDK bounds those of all clients together, and keeps one until it has been idle
-    for half an hour, also if its token isn't valid any more."""
+    for half an hour, also if its token isn't valid any more. Where there is no room, this ends those whose token isn't valid."""
     admit, owners, transports = manager._admit_session, manager._session_owners, manager._server_instances
 
     def admit_share(requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
-        still_open = open_sessions() if owners else ()
-        for each in [each for each, owner in owners.items() if owner["subject"] not in still_open]:
+        client = requestor["client_id"] if requestor else None
+        mine = {each: owner for each, owner in owners.items() if owner["client_id"] == client}
+        full = owners if len(owners) >= MAX_OLDER_SESSIONS else mine if len(mine) >= MAX_OLDER_OF_CLIENT else {}
+        # Never about all sessions of the home: this is between all clients and their answers.
+        subjects = {owner["subject"] for owner in full.values()}
+        ended = {subject for subject in subjects if subject is None or not is_active(subject)}
+        for each in [each for each, owner in full.items() if owner["subject"] in ended]:
+            mine.pop(each, None)
             del owners[each]
             if (transport := transports.pop(each, None)) is not None and manager._task_group is not None:
                 manager._task_group.start_soon(transport.terminate)
-        mine = sum(owner["client_id"] == requestor["client_id"] for owner in owners.values()) if requestor else 0
-        return admit(requestor) if mine < MAX_OLDER_OF_CLIENT else None
+        return admit(requestor) if len(mine) < MAX_OLDER_OF_CLIENT else None
 
     setattr(manager, admit.__name__, admit_share)

@@ -16,10 +16,12 @@ from unittest.mock import AsyncMock
 import httpx2
 import psutil
 import pytest
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from albert_tools.surfaces.http_server import MAX_OF_CLIENT
-from albert_tools.surfaces.mcp.http import MAX_OLDER_OF_CLIENT
+from albert_tools.surfaces.mcp.http import MAX_OLDER_OF_CLIENT, MAX_OLDER_SESSIONS, _share_older_sessions
 from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_REQUESTS, RequestLimit
 from tests.surfaces.mcp.conftest import PATIENCE, Place, make_place
 
@@ -414,6 +416,28 @@ async def test_sessions_within_a_session_share_its_older_sessions(place: Place):
     async with http(place, outer, **OLDER) as client:
         place.albert("session", "revoke", [s["session"] for s in sessions(place) if s["parent"]][-1])
         assert (await client.post(place.url, json=INITIALIZE)).status_code == 200
+
+
+async def test_a_new_older_session_asks_only_about_the_owners_of_others():
+    manager = StreamableHTTPSessionManager(Server("test"), max_sessions=MAX_OLDER_SESSIONS)
+    asked = list[str]()
+    _share_older_sessions(manager, lambda session: asked.append(session) or session != "ended")
+
+    def admit(client: str, session: str) -> bool:
+        return manager._admit_session({"client_id": client, "issuer": None, "subject": session}) is not None
+
+    clients = MAX_OLDER_SESSIONS // MAX_OLDER_OF_CLIENT
+    assert all(admit(f"c{n % clients}", f"s{n % clients}") for n in range(MAX_OLDER_SESSIONS - 1))
+    assert admit("c7", "ended")
+    assert not asked
+    # There is no room for anybody, so those make room whose session has ended.
+    assert admit("c8", "s8")
+    assert sorted(asked) == ["ended", *(f"s{n}" for n in range(8))]
+    del manager._session_owners[next(iter(manager._session_owners))]
+    asked.clear()
+    # There is room, but not for this client.
+    assert not admit("c1", "s1")
+    assert asked == ["s1"]
 
 
 @pytest.mark.parametrize("within", [0, 3])
