@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import uvicorn
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LOOPBACK = "127.0.0.1"
@@ -176,7 +176,16 @@ class _Protocol(H11Protocol):
             self._has_room = self._shares.show(self, scope)
         if not self._has_room:
             app = PlainTextResponse("too many connections of this session", 429, {"connection": "close"})
-        await app(scope, receive, send)
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.body" and message.get("body") and not message.get("more_body"):
+                # uvicorn writes all of it at once, and waits only before it writes more. So the end is sent by itself, and the
+                # request is under way until its client has taken the answer.
+                await send({**message, "more_body": True})
+                message = {"type": "http.response.body"}
+            await send(message)
+
+        await app(scope, receive, sent)
 
     def _wait(self) -> None:
         self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.cycle)
@@ -184,7 +193,7 @@ class _Protocol(H11Protocol):
     def _close_if_idle(self, last: object) -> None:
         """Close a stranger, a connection that has had no other request since the last one, if that was answered, and one whose
         client takes nothing of an answer."""
-        if self.transport.is_closing():
+        if self._shares.is_left(self):
             return
         before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
         if self._unsent and self._unsent == before:
@@ -192,9 +201,9 @@ class _Protocol(H11Protocol):
             return
         idle = self.cycle is last and (self.cycle is None or self.cycle.response_complete)
         if idle or self._shares.is_stranger(self):
+            # It is left as soon as the client has taken what was written.
             self.transport.close()
-        else:
-            self._wait()
+        self._wait()
 
 
 class _Server(uvicorn.Server):

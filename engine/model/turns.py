@@ -38,7 +38,8 @@ class Turn:
         self._own = own
         self._all = all_
 
-    async def __aenter__(self) -> None:
+    async def acquire(self) -> None:
+        """Wait for the turn."""
         if self._own is not None:
             await self._own.acquire()
         try:
@@ -49,9 +50,16 @@ class Turn:
                 self._own.release()
             raise
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def release(self) -> None:
+        """End the turn."""
         for semaphore in (self._all, self._own):
             if semaphore is not None:
                 semaphore.release()
+
+    async def __aenter__(self) -> None:
+        await self.acquire()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()

@@ -5,6 +5,7 @@ A client is a session with those within it: all connections with their tokens co
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -24,19 +25,31 @@ MAX_REQUESTS, MAX_BYTES = 256, 16 * 1024 * 1024
 MAX_CALLS, MAX_OTHERS = 32, 2
 #: Lasts as long as its connection, and does nothing by itself.
 _LISTEN = "subscriptions/listen"
+#: Where the scope of a request over HTTP has the future of its end: the client has taken the answer, or is gone.
+_END = "albert_tools.end"
 
 
 def turn_limit(client: Callable[[], str | None]) -> ServerMiddleware[Any]:
-    """Middleware that lets requests wait. `client` returns the client whose request is handled; None for one without a session."""
+    """Middleware that lets requests wait. `client` returns the client whose request is handled; None for one without a session.
+
+    Over HTTP, a turn lasts until the client has taken the answer. So answers that wait in memory are bounded like what makes them.
+    """
     calls, others = Turns(MAX_CALLS), Turns(MAX_OTHERS)
 
     async def limited(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         # A notification has no id, and needs little.
         if ctx.request_id is None or ctx.method == _LISTEN:
             return await call_next(ctx)
-        turns = calls if ctx.method == "tools/call" else others
-        async with turns.of(client()):
+        end = ctx.request.scope.get(_END) if ctx.request is not None else None
+        turn = (calls if ctx.method == "tools/call" else others).of(client())
+        await turn.acquire()
+        try:
             return await call_next(ctx)
+        finally:
+            if end is not None:
+                end.add_done_callback(lambda _: turn.release())
+            else:
+                turn.release()
 
     return limited
 
@@ -72,9 +85,11 @@ class RequestLimit:
             await PlainTextResponse(message, 429)(scope, receive, send)
             return
         known.append(size)
+        end = scope[_END] = asyncio.get_running_loop().create_future()
         try:
             await self._app(scope, receive, send)
         finally:
+            end.set_result(None)
             known.remove(size)
             if not known:
                 self._open.pop(client, None)

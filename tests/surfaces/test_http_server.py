@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,6 +15,39 @@ from albert_tools.surfaces import http_server
 def test_a_connection_that_sends_no_whole_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "IDLE_SECONDS", 0.05)
     asyncio.run(_connections())
+
+
+async def test_an_answer_that_nobody_takes_is_under_way_until_its_connection_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_server, "IDLE_SECONDS", 0.5)
+    ready, written, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    size = 20_000_000
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            written.set()
+            await send({"type": "http.response.body", "body": b"x" * size})
+            ended.set()
+
+    listening, port = http_server.listen(http_server.LOOPBACK, 0)
+    serving = asyncio.create_task(http_server.serve(app, listening, 8, lambda scope: "client", ready.set))
+    await ready.wait()
+    reader, writer = await asyncio.open_connection(http_server.LOOPBACK, port, limit=1000)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    await written.wait()
+    await asyncio.sleep(0.1)
+    assert not ended.is_set()
+    await asyncio.wait_for(ended.wait(), 30)
+    received = 0
+    with suppress(ConnectionResetError):
+        while part := await asyncio.wait_for(reader.read(1 << 20), 30):
+            received += len(part)
+    assert received < size
+    writer.close()
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
 
 
 async def _connections() -> None:

@@ -16,14 +16,15 @@ from unittest.mock import AsyncMock
 import httpx2
 import psutil
 import pytest
+from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from albert_tools.surfaces.http_server import MAX_OF_CLIENT
 from albert_tools.surfaces.mcp.http import MAX_OLDER_OF_CLIENT, MAX_OLDER_SESSIONS, _share_older_sessions
-from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_REQUESTS, RequestLimit
-from tests.surfaces.mcp.conftest import PATIENCE, Place, make_place
+from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_OTHERS, MAX_REQUESTS, RequestLimit
+from tests.surfaces.mcp.conftest import PATIENCE, Place, make_place, until
 
 NEW = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -317,6 +318,47 @@ async def test_a_flood_of_guides_leaves_threads_to_the_others(place: Place):
         assert command.json()["result"]["structuredContent"]["stdout"] == "1\n"
         assert sum(guide.done() for guide in guides) < len(guides) / 2
         assert {guide.status_code for guide in await asyncio.gather(*guides)} == {200}
+
+
+async def test_answers_that_nobody_takes_are_bounded(place: Place):
+    token = place.session()
+    # JSON writes each of these characters as six.
+    (place.albert.project / "control.txt").write_text("\x01" * 4_000_000)
+    async with place.connect("http", token=token) as client:
+        content = (await client.call_tool("read_file", {"path": "control.txt"})).content
+    (uri,) = [block.uri for block in content if isinstance(block, types.ResourceLink)]
+    host, port = place.url.split("/")[2].split(":")
+    body = request(1, "resources/read", uri=uri)
+    named = {**HEADERS, "Authorization": f"Bearer {token}", "Mcp-Method": "resources/read", "Mcp-Name": uri}
+    headers = {**named, "Host": f"{host}:{port}", "Content-Type": "application/json", "Content-Length": str(len(body))}
+    headers["Connection"] = "close"
+    head = "POST /mcp HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    sockets = []
+    try:
+        for _ in range(12):
+            sockets.append(socket.socket())
+            # Before it connects, so that the server can send little.
+            sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sockets[-1].connect((host, int(port)))
+            sockets[-1].sendall(f"{head}\r\n".encode() + body)
+
+        def begun() -> list[socket.socket]:
+            return select.select(sockets, [], [], 0)[0]
+
+        await until(lambda: len(begun()) == MAX_OTHERS)
+        async with http(place) as client:
+            assert (await post(client, place, "tools/list")).status_code == 200
+        await asyncio.sleep(2)
+        taken, _ = begun()
+        # The next answer is made when one of these is taken.
+        sockets.remove(taken)
+        taken.settimeout(PATIENCE)
+        await asyncio.to_thread(lambda: [*iter(lambda: taken.recv(1 << 20), b"")])
+        await until(lambda: len(begun()) == MAX_OTHERS)
+        taken.close()
+    finally:
+        for each in sockets:
+            each.close()
 
 
 async def test_the_bodies_of_a_client_are_bounded_together(place: Place):
