@@ -159,7 +159,7 @@ def _notify(service: ToolService, governance: Governance) -> list[Finding]:
     [entry] = last
     when, problem = f"{entry.at[:16].replace('T', ' ')} UTC", entry.data["problem"]
     program = entry.data["program"]
-    ended = f"failed: {problem}; you may not have been told of what waits" if problem else "succeeded"
+    ended = f"failed: {problem}; you may have missed a question or a version" if problem else "succeeded"
     return [Finding("notify", f"the last run of {program}, {when}, {ended}", not problem)]
 
 

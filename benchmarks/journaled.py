@@ -114,7 +114,7 @@ async def _measure(rounds: int) -> list[str]:
         "| | |",
         "|---|---:|",
         f"| {AT_ONCE:,} runs at once, a call each | {taken:.1f} s, {AT_ONCE / taken:.0f} a second |",
-        f"| bare fork servers with the same modules: runs | {forks:.0f} a second |",
+        f"| forks alone, with the same modules | {forks:.0f} a second |",
     ]
 
 

@@ -153,6 +153,7 @@ class Connection:
             self._link.begin(context)
             if time.monotonic() - self._link.listed_at > CHECK_SECONDS:
                 await self._list_tools(self._link)
+            # The server can write files that other calls read before it answers.
             context.record_seen()
             return self._link
 

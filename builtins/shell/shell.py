@@ -70,9 +70,9 @@ async def bash(
 
     The command starts in the workspace and can change nothing else. It also sees the system's programs and a private /tmp,
     which is deleted afterwards. It has no network unless `network` is true. stdin is empty. Each call starts a new shell;
-    processes left in the background are killed. Git's hooks and configuration and start-up files of shells are read-only. In a
-    repository that tracks files that the rules forbid, git works only as the tool `git`; so does a commit if the rules list
-    the writable paths.
+    processes left in the background are killed. Git's hooks and configuration and start-up files of shells are read-only. If the
+    rules forbid files that the repository tracks, use the tool `git` instead of the program; if they list the writable paths,
+    use it to commit.
 
     Fails with `timeout` (every process is killed; details have the "output" so far; changes made so far stay),
     `memory_limit`, `process_limit`, `not_found` or `not_a_directory` (cwd), `permission_denied` (not allowed, or cwd outside

@@ -95,9 +95,9 @@ class LeasedSession:
         """See `Sessions.lineage`."""
         return self._sessions.lineage(self._line)
 
-    def seen(self, besides: str | None = None) -> dict[str, str]:
+    def seen(self, excluding: str | None = None) -> dict[str, str]:
         """See `Sessions.seen`."""
-        return self._sessions.seen(self._line, besides)
+        return self._sessions.seen(self._line, excluding)
 
     def seconds(self) -> float:
         """See `Sessions.seconds`."""

@@ -413,10 +413,10 @@ class Sessions:
         parents count."""
         return [s.id for s in line if not s.grant]
 
-    def seen(self, line: Line, besides: str | None = None) -> dict[str, str]:
+    def seen(self, line: Line, excluding: str | None = None) -> dict[str, str]:
         """What a session and its parents have seen now, of `flow_rules.SEEN`, each with an example. What only the request with the
-        id `besides` has seen is left out."""
-        return self._ledger.sessions.seen([s.id for s in line], besides)
+        id `excluding` has seen is left out."""
+        return self._ledger.sessions.seen([s.id for s in line], excluding)
 
     def outermost(self, session: str) -> str:
         """The id of the outermost session around the one with this id; the id itself if there is no such session."""

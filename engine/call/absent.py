@@ -49,7 +49,7 @@ class NoSession:
         """No session counts the call."""
         return []
 
-    def seen(self, besides: str | None = None) -> dict[str, str]:
+    def seen(self, excluding: str | None = None) -> dict[str, str]:
         """What the owner has seen is not remembered."""
         return {}
 

@@ -10,6 +10,7 @@ begun, it is executed. If the step has begun but not ended, its outcome is unkno
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -118,7 +119,7 @@ class RunJournal:
         self._journal = journal
         self._contents = contents
         self._known: dict[str, Step] = {}
-        self._begins: dict[str, int] = {}
+        self._begins = defaultdict[str, int](int)
         #: The programs that had begun, by step. The request itself is step "".
         self._programs: dict[str, Entered] = {}
         #: The steps at which a resumed run was interrupted. They had begun, or a person had been asked, but they had not ended.
@@ -146,7 +147,7 @@ class RunJournal:
             elif entry["t"] == "ask":
                 self._interrupted.add(entry["step"])
             elif entry["t"] in ("begin", "end"):
-                self._begins[entry["step"]] = self._begins.get(entry["step"], 0) + (entry["t"] == "begin")
+                self._begins[entry["step"]] += entry["t"] == "begin"
                 self._read(entry)
         self._interrupted |= {*self._programs, *self._known}
         self._interrupted -= {name for name, step in self._known.items() if step.ended}
@@ -216,7 +217,7 @@ class RunJournal:
 
     def times_begun(self, step: str) -> int:
         """The number of times that earlier processes began a step that may change something."""
-        return self._begins.get(step, 0)
+        return self._begins[step]
 
     def was_interrupted_at(self, step: str) -> bool:
         """Whether the run was interrupted or suspended in this step."""

@@ -81,9 +81,9 @@ class PrimitiveContext(Struct):
         return say
 
     def record_seen(self) -> None:
-        # Nothing leaves the service before its entry, and the entry says that the session sees it.
         self.note_read()
         note_shown(self._call, self._run)
+        # Nothing leaves the service before its entry.
         self._run.entries.flush()
 
     def note_read(self) -> None:

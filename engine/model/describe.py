@@ -161,7 +161,8 @@ def article(noun: str) -> str:
 
 
 def _data(declared: Declared) -> Iterator[str]:
-    for use in DATA_USES:
+    # Rules judge operations, and `resources_of` says so.
+    for use in (use for use in DATA_USES if use != "operation"):
         names = [f"`{name}`" for name, declared_use in declared.uses.items() if declared_use == use]
         if names and use == "arguments":
             yield f"{_listed(names)} {'has' if len(names) == 1 else 'have'} the arguments of the program"

@@ -135,9 +135,9 @@ class SessionTable(Protocol):
     def line(self, session: str) -> builtins.list[SessionRow]:
         """A session and its parents, beginning with the session itself; an empty list if the id is unknown."""
 
-    def seen(self, sessions: Sequence[str], besides: str | None = None) -> dict[str, str]:
+    def seen(self, sessions: Sequence[str], excluding: str | None = None) -> dict[str, str]:
         """What a session and its parents, given by their ids, have seen: the first example of each kind, by kind. What only the
-        request with the id `besides` has seen is left out."""
+        request with the id `excluding` has seen is left out."""
 
     def has_stored(self, session: str, ref: str) -> bool:
         """Whether a session may read a value of the content store: it, or a session within it, has stored or got it."""

@@ -73,11 +73,10 @@ async def find_approval(call: Call, run: Run) -> Call:
     can_ask = run.service.ask is not None and approvals.may_answer
     if current is None and not can_ask and run.service.patience is None:
         raise nobody_to_ask(call.decision, call.name)
-    message = ""
+    message = ""  # Only a person who is asked now reads it.
     if current is None or (can_ask and current.state == "open"):
-        message = "; ".join(
-            [call.decision.message, *filter(None, [shown]), *await asyncio.to_thread(_reach, call, run)]
-        )
+        parts = [call.decision.message, shown, *await asyncio.to_thread(_reach, call, run)]
+        message = "; ".join(filter(None, parts))
     if current is None:
         write(run)
         current = approvals.ask(_facts(call, run, action, message), scope)

@@ -74,11 +74,11 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
 def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:
     """What the session has seen, if a call of a program must be judged by it; otherwise empty.
 
-    The request was judged by what the session had seen before, and by the manifest. That doesn't know the private files that the
-    program reads, nor what other requests of the session, its batches too, see meanwhile: it can be in a file that the program
-    reads. Of an approved program only these and the arguments count, because everything else was reviewed.
+    The request was judged by what the session had seen before, and by the manifest. The manifest doesn't know the private files
+    that the program reads. Nor does it know what other requests and batches of the session see meanwhile, which the program may
+    find in a file. Of an approved program only these and the arguments count, because everything else was reviewed.
     """
-    by_others = run.session.seen(besides=run.id).keys() - run.seen_before
+    by_others = run.session.seen(excluding=run.id).keys() - run.seen_before
     is_open = run.journal.has_read("private") or bool(by_others)
     if is_approved(run):
         flows = call.rules.authority.policy.flows

@@ -64,8 +64,8 @@ class Notice(Struct, frozen=True):
 
 
 def about_question(question: Approval, client: str, defaults: Mapping[str, Json]) -> Notice:
-    """The notice about a new question: who asks in which project to call what, and why a person is asked. `client` is the name of
-    the session, or empty. `defaults` are the arguments that are not shown."""
+    """The notice about a new question: who asks in which project to call what, and why a person is asked. `client` is the client of
+    its session, or empty. `defaults` are the arguments that are not shown."""
     who = json.dumps(brief(client, _MAX_NAME), ensure_ascii=False) if client else "a call without a session"
     where = brief(os.path.basename(question.workspace), _MAX_NAME)
     arguments = question.arguments
@@ -87,7 +87,7 @@ def about_version(tool: str, version: str) -> Notice:
 
 
 def _joined(notices: Sequence[Notice]) -> Notice:
-    """One notice about all. Its variables have the ids of all, with spaces between them."""
+    """One notice about all. Its variables have at most `_MAX_IDS` ids, separated by spaces."""
     if len(notices) == 1:
         return notices[0]
     questions = sum("ALBERT_APPROVAL" in notice.variables for notice in notices)

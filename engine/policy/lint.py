@@ -103,10 +103,9 @@ def _section(examined: Examined, names: Collection[str]) -> Iterator[Finding]:
             )
         yield from kind.lint(examined)
         if examined.group == "categories" and examined.tools and not any(map(kind.concerns, examined.tools)):
-            names_of_keys = (key.name for key in kind.keys if key.name in examined.section)
-            yield from (
-                (f"{examined.place}.{key}", f"each tool of this category {kind.not_for}") for key in names_of_keys
-            )
+            for key in kind.keys:
+                if key.name in examined.section:
+                    yield f"{examined.place}.{key.name}", f"each tool of this category {kind.not_for}"
     for definition in examined.tools if examined.group == "tools" else ():
-        found = without_effect(definition, examined.section)
-        yield from ((f"{examined.place}.{key}", message) for key, message in found)
+        for name, message in without_effect(definition, examined.section):
+            yield f"{examined.place}.{name}", message

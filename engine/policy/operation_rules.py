@@ -36,20 +36,13 @@ SHIPPED_ASKING: dict[str, frozenset[str]] = {
         "CLONE FETCH PULL COMMIT PUSH BRANCH CHECKOUT MERGE REBASE RESET STASH TAG REMOTE".split(),
     ),
 }
-#: Operations with all their arguments that only list, so nobody is asked about them.
-_LISTING = frozenset(
-    (
-        "git BRANCH",
-        *(f"git BRANCH {option}" for option in ("--list", "-l", "--show-current", "--all", "-a", "-r", "-v", "-vv")),
-        "git TAG",
-        "git TAG --list",
-        "git TAG -l",
-        "git REMOTE",
-        "git REMOTE -v",
-        "git REMOTE --verbose",
-        "git STASH list",
-    )
-)
+#: The arguments with which an operation of git only lists. Nobody is asked about it then.
+_LISTING = {
+    "BRANCH": ("", "--list", "-l", "--show-current", "--all", "-a", "-r", "-v", "-vv"),
+    "TAG": ("", "--list", "-l"),
+    "REMOTE": ("", "--verbose", "-v"),
+    "STASH": ("list",),
+}
 
 
 def judge_operation(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
@@ -58,9 +51,7 @@ def judge_operation(layers: tuple[Layer, ...], definition: ToolDefinition, resou
     decision = _OPERATIONS.judge(layers, definition, operation)
     if decision is not None or _OPERATIONS.owner_lists(layers, definition):
         return decision
-    if operation.upper() not in SHIPPED_ASKING.get(definition.name, ()):
-        return None
-    if f"{definition.name} {operation} {resource.use}".rstrip() in _LISTING:
+    if operation.upper() not in SHIPPED_ASKING.get(definition.name, ()) or resource.use in _LISTING.get(operation, ()):
         return None
     hint = f"the owner can list it under `tools.{definition.name}.allowed_operations`"
     return _OPERATIONS.question(definition, operation, "shipped.asking_operations")._replace(hint=hint)
@@ -85,8 +76,8 @@ def _constants(schema: Schema) -> list[Json] | None:
         return [value for value in schema.get("enum", [schema.get("const")]) if value is not None]
     if schema.get("type") == "null":
         return []
-    parts = schema.get("anyOf") or [schema.get("items") or {}]
-    lists = [_constants(part) for part in parts] if parts != [{}] else [None]
+    parts = schema.get("anyOf") or ([schema["items"]] if "items" in schema else [])
+    lists = [_constants(part) for part in parts] or [None]
     return None if None in lists else [value for values in lists for value in values or ()]
 
 
@@ -95,7 +86,7 @@ def unknown_operations(whose: str, tools: Sequence[ToolDefinition], section: Sec
     or if a tool doesn't list its own. `whose` names the tools."""
     known = sorted(_operations(tools) or ())
     for key in (ALLOWED, ASKING, FORBIDDEN) if known else ():
-        for name in set(key.of(section) or ()).difference(known):
+        for name in (name for name in key.of(section) or () if name not in known):
             near = did_you_mean(name, known) or f"; it has {listed(known, _MAX_SHOWN)}"
             yield key.name, f"{whose} has no operation {name!r}{near}"
 

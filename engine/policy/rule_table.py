@@ -33,7 +33,10 @@ def without_effect(definition: ToolDefinition, section: Section) -> Iterator[tup
     for kind in RULES:
         keys = [key.name for key in kind.keys if key.name in section]
         if keys and definition.kind == "composite" and not kind.for_composites:
-            yield keys[0], f"{definition.name} is a saved tool; write it under the tools that it calls"
+            yield (
+                keys[0],
+                f"{definition.name} is a saved tool; write this key under the tools that {definition.name} calls",
+            )
         elif keys and not kind.concerns(definition):
             yield from ((key, f"{definition.name} {kind.not_for}") for key in keys)
     yield from unknown_operations(definition.name, [definition], section)

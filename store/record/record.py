@@ -23,7 +23,7 @@ from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import CHECKPOINT, MAX_BYTES, MAX_CHECKPOINT_BYTES, chained, decode, encode
 from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
-from albert_tools.store.record.known import Known
+from albert_tools.store.record.query_cache import QueryCache
 from albert_tools.store.record.queue_table import QueueTable
 from albert_tools.store.record.repeats import RepeatTable
 from albert_tools.store.record.reviews import ReviewTable
@@ -32,7 +32,7 @@ from albert_tools.store.record.schedule_table import ScheduleTable
 from albert_tools.store.record.sessions import SessionTable
 from albert_tools.store.record.sqlite import SqliteDatabase
 from albert_tools.store.record.steps import Step
-from albert_tools.store.record.tables import apply, changes_known, changes_tables
+from albert_tools.store.record.tables import apply, changes_cached, changes_tables
 from albert_tools.store.record.uses import UseTable
 
 _KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
@@ -85,10 +85,10 @@ class Record:
         self.database = _database(place)
         self.sessions = SessionTable(self.database)
         self.approvals = ApprovalTable(self.database)
-        self._known = Known(self.database)
-        self.uses = UseTable(self.database, self._known)
+        self._cache = QueryCache(self.database)
+        self.uses = UseTable(self.database, self._cache)
         self.repeats = RepeatTable(self.database)
-        self.reviews = ReviewTable(self.database, self._known)
+        self.reviews = ReviewTable(self.database, self._cache)
         self.queue = QueueTable(self.database, self.alive)
         self.schedules = ScheduleTable(self.database)
         self._clock = Clock(nanoseconds)
@@ -170,8 +170,8 @@ class Record:
             if journal is not None and rows:
                 journal.insert(rows, n)
             if changes_tables(kind, data):
-                if changes_known(kind, data):
-                    self._known.forget()
+                if changes_cached(kind, data):
+                    self._cache.clear()
                 # The data is decoded, so that `verify`, which reads it, gets the same rows.
                 apply(database.execute, Entry(at, n, kind, decode(content)))
             database.tail = Tail(n, digest)
@@ -224,7 +224,7 @@ class Record:
     def close(self) -> None:
         """Close the database. A later call opens it again. Raises Failure `io_error`."""
         self.journals.clear()
-        self._known.forget()
+        self._cache.clear()
         self.database.close()
 
     def __enter__(self) -> Record:

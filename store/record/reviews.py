@@ -6,7 +6,7 @@ from albert_tools.engine.model.record_types import Entry, ReviewRow
 from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import decode
-from albert_tools.store.record.known import Known
+from albert_tools.store.record.query_cache import QueryCache
 
 _REPLACE = (
     "UPDATE reviews SET state = 'deprecated', why = ?, reviewer = ?, at = ?, n = ? WHERE tool = ? AND state = 'active'"
@@ -45,13 +45,13 @@ def defined(execute: Execute, entry: Entry) -> None:
 class ReviewTable:
     """The queries of `engine.model.protocols.ReviewTable`."""
 
-    def __init__(self, database: Database, known: Known) -> None:
+    def __init__(self, database: Database, cache: QueryCache) -> None:
         self._database = database
-        self._known = known
+        self._cache = cache
 
     def get(self, tool: str, version: str) -> ReviewRow | None:
         """See the protocol."""
-        row = self._known.get((_ONE, tool, version), lambda: self._database.row(_ONE, (tool, version)))
+        row = self._cache.get((_ONE, tool, version), lambda: self._database.row(_ONE, (tool, version)))
         return None if row is None else ReviewRow(*row)
 
     def all(self) -> list[ReviewRow]:

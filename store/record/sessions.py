@@ -117,14 +117,14 @@ class SessionTable:
         """See the protocol."""
         return self._line("s.id", session)
 
-    def seen(self, sessions: Sequence[str], besides: str | None = None) -> dict[str, str]:
+    def seen(self, sessions: Sequence[str], excluding: str | None = None) -> dict[str, str]:
         """See the protocol."""
         examples: dict[str, str] = {}
         for session in sessions:
             rows = self._database.rows(
                 "SELECT kind, example, run FROM seen WHERE session = ? ORDER BY kind", (session,)
             )
-            examples = {**{kind: example for kind, example, run in rows if run != besides}, **examples}
+            examples = {**{kind: example for kind, example, run in rows if run != excluding}, **examples}
         return examples
 
     def has_stored(self, session: str, ref: str) -> bool:

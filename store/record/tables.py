@@ -73,8 +73,8 @@ def changes_tables(kind: str, data: Mapping[str, Any]) -> bool:
     return kind in APPLY or not _FIELDS.isdisjoint(data)
 
 
-def changes_known(kind: str, data: Mapping[str, Any]) -> bool:
-    """Whether an entry changes an answer that is remembered (`known`)."""
+def changes_cached(kind: str, data: Mapping[str, Any]) -> bool:
+    """Whether an entry changes an answer of `query_cache`."""
     return kind in ("review", "definition") or "failing" in data
 
 

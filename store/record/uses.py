@@ -9,7 +9,7 @@ from __future__ import annotations
 from albert_tools.engine.model.record_types import FAILING, WINDOW_SECONDS, Entry
 from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.database import Database
-from albert_tools.store.record.known import Known
+from albert_tools.store.record.query_cache import QueryCache
 
 _LAST = "SELECT seq, at FROM uses WHERE session = ? AND bucket = ? ORDER BY seq DESC LIMIT 1"
 _INSERT = "INSERT INTO uses(session, bucket, seq, at) VALUES (?, ?, ?, ?)"
@@ -69,9 +69,9 @@ def set_back(execute: Execute, entry: Entry) -> None:
 class UseTable:
     """The queries of `engine.model.protocols.UseTable`."""
 
-    def __init__(self, database: Database, known: Known) -> None:
+    def __init__(self, database: Database, cache: QueryCache) -> None:
         self._database = database
-        self._known = known
+        self._cache = cache
 
     def times(self, session: str, bucket: str, count: int) -> tuple[float, float | None] | None:
         """See the protocol."""
@@ -80,5 +80,5 @@ class UseTable:
 
     def failing(self, session: str) -> str | None:
         """See the protocol."""
-        row = self._known.get((_FAILING, session), lambda: self._database.row(_FAILING, (session, *_BUCKETS)))
+        row = self._cache.get((_FAILING, session), lambda: self._database.row(_FAILING, (session, *_BUCKETS)))
         return None if row is None else str(row[0]).removeprefix(FAILING)

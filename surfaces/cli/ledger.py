@@ -160,7 +160,7 @@ _FORMS = {
     "answered": _Form("!", "yellow", "{by} answered {choice}", "approval"),
     "approval_revoked": _Form("!", "yellow", "the approval was revoked", "approval"),
     "notified": _Form(
-        "·", "dim", "the command of `notify` is run, {count} waiting", "", "problem", "; it failed: {problem}"
+        "·", "dim", "the command of `notify` was run, notices: {count}", "", "problem", "; failed: {problem}"
     ),
     "run": _Form("·", "dim", "run of {tool} {state}{by_user}", "run", "approval", ", waits for {approval}"),
     "queued": _Form("·", "dim", "run of {tool} waits in the queue {queue}{by_user}", "run"),

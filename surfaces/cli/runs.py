@@ -55,8 +55,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
 
     async with open_service(options) as service:
         runs = await service.list_runs(options.limit, session=token())
-        questions = {run.approval: _question(service, run) for run in runs if run.approval}
-        then = {run.id: _then(service, run, options) for run in runs if run.approval}
+        waits = {run.id: _next(service, run, options) for run in runs if run.approval}
     if console.json:
         console.document({"ok": True, "runs": [run.as_dict() for run in runs]})
         return 0
@@ -71,7 +70,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
         text = f"{console.paint(run.id, 'cyan')}  {state}  {name}  {console.paint(ago.ljust(10), 'dim')}  {given}"
         console.say(text.rstrip(), 4)
         if run.approval:
-            console.say(f"    {_next(run, questions[run.approval], then[run.id], options)}", 4)
+            console.say(f"    {waits[run.id]}", 4)
         if run.problem:
             console.say(f"    {console.paint(one_line(run.problem), 'red')}", 4)
     if not runs:
@@ -88,17 +87,18 @@ def _question(service: ToolService, run: RunView) -> Approval | None:
 
 
 def _then(service: ToolService, run: RunView, options: argparse.Namespace) -> str:
-    """What continues a run that has stopped, as a phrase. Nothing does if its session was revoked."""
+    """What continues a run that has stopped, as a phrase; or that its session was revoked."""
     if run.session and any(session.ended for session in service.sessions.line(run.session)):
         return "its session has been revoked, so nothing continues it"
     return goes_on(run.id, options.home, run.header.get("queue"))
 
 
-def _next(run: RunView, question: Approval | None, then: str, options: argparse.Namespace) -> str:
-    """What a suspended run waits for, and what continues it."""
+def _next(service: ToolService, run: RunView, options: argparse.Namespace) -> str:
+    """What a suspended run waits for, or what continues it."""
+    question = _question(service, run)
     if question is not None and question.state == "open":
         return f"waits for the answer to {run.approval}: `{command_line(options.home, 'approvals', 'show', str(run.approval))}`"
-    return f"{_answered(question)}: {then}"
+    return f"{_answered(question)}: {_then(service, run, options)}"
 
 
 def _answered(question: Approval | None) -> str:

@@ -89,7 +89,7 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         console.note("there are no saved tools yet; `albert define FILE` saves one")
     if wrong > len(problems):
         warning = console.paint("warning", "yellow", err=True)
-        console.note(f"{warning}: the rules have warnings; `albert policy check` lists them")
+        console.note(f"{warning}: `albert policy check` has findings about the rules")
     if hidden:
         console.note(f"not listed: {hidden:,} denied in {mode}; --all lists them")
     without = next((t.policy for t in all_tools if t.policy.get("rationale_code") == "unavailable"), None)

@@ -125,14 +125,15 @@ class _NamesTheRemedy:
 
 def _share_older_sessions(manager: StreamableHTTPSessionManager, is_active: Callable[[str], bool]) -> None:
     """Bound the older sessions of one client. The SDK bounds those of all clients together, and keeps one until it has been idle
-    for half an hour, also if its token isn't valid any more. Where there is no room, this ends those whose token isn't valid."""
+    for half an hour, also if its token isn't valid any more. If there is no room, those whose session
+    has ended are closed first."""
     admit, owners, transports = manager._admit_session, manager._session_owners, manager._server_instances
 
     def admit_share(requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
         client = requestor["client_id"] if requestor else None
         mine = {each: owner for each, owner in owners.items() if owner["client_id"] == client}
         full = owners if len(owners) >= MAX_OLDER_SESSIONS else mine if len(mine) >= MAX_OLDER_OF_CLIENT else {}
-        # Never about all sessions of the home: this is between all clients and their answers.
+        # Ask about these sessions only, not about all of the home: every client waits while this runs.
         subjects = {owner["subject"] for owner in full.values()}
         ended = {subject for subject in subjects if subject is None or not is_active(subject)}
         for each in [each for each, owner in full.items() if owner["subject"] in ended]:

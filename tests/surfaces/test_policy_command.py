@@ -552,7 +552,7 @@ def test_policy_check(ruled: Any) -> None:
         "warning: primitives.inference.providers.local: base_ur: there is no such setting; did you mean 'base_url'?",
     ]
     assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
-    assert "warning: the rules have warnings; `albert policy check` lists them\n" in ruled("tools").err
+    assert "warning: `albert policy check` has findings about the rules\n" in ruled("tools").err
     # A mistake in the settings of a tool denies that tool only.
     denied = ruled("run", "bash", "command=true", "--json")
     assert (denied.code, denied.document()["error"]["rule"]) == (3, "primitives.bash.confinement")

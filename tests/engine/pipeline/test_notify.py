@@ -139,7 +139,7 @@ def test_the_call_waits_for_its_answer_and_the_owner_is_told_how_the_command_fai
     assert re.fullmatch(problem, ended(here, 1)[0]["problem"])
     assert not trace.exists()
     [said] = [each for each in here.value("self_check")["problems"] if each.startswith("notify: ")]
-    end = f"failed: {problem}; you may not have been told of what waits"
+    end = f"failed: {problem}; you may have missed a question or a version"
     assert re.fullmatch(f"notify: the last run of {path[fault]()}, ....-..-.. ..:.. UTC, {end}", said)
     started = tmp_path / "child"
     if started.exists() and (pid := started.read_text().strip()):

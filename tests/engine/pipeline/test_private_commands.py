@@ -305,7 +305,9 @@ print(private_file([], [root], PathPatterns([("*.pem", "")], root, "/home/user")
 
 
 @pytest.mark.parametrize("part", ["cat customers.csv", "cp customers.csv copied"])
-def test_what_a_command_shows_while_it_runs_counts_at_once(service: SyncToolService, work: Path, part: str) -> None:
+def test_what_a_command_shows_or_writes_while_it_runs_counts_at_once(
+    service: SyncToolService, work: Path, part: str
+) -> None:
     session, token = service.within(lambda s: s.open_session("live"))
     lines: list[str] = []
     command = f"{part}; while [ ! -e go ]; do sleep 0.05; done; rm -f go copied"

@@ -72,18 +72,22 @@ def test_a_question_names_the_operation_as_the_call_does() -> None:
         ("REMOTE prune origin", True),
     ],
 )
-def test_nobody_is_asked_about_an_operation_of_git_that_only_lists(tmp_path: Path, words: str, asks: bool) -> None:
+def test_nobody_is_asked_about_an_operation_of_git_that_only_lists(words: str, asks: bool) -> None:
+    operation, _, args = words.partition(" ")
+    for rules, expected in (({}, asks), (section(asking_operations=[operation]), True)):
+        policy = Policy(read_governance(rules).layers(), "/w", "/home/user")
+        found = policy.touches(GIT, [Resource("operation", operation, args)])
+        assert [decision.verdict for decision in found] == ["ask"] * expected
+
+
+def test_the_arguments_of_an_operation_are_judged_one_by_one(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    operation, *args = words.split()
     with SyncToolService.open(home=tmp_path / "home", workspace=tmp_path / "work", governance={}) as service:
-        result = service.invoke("git", {"operation": operation, "args": args})
-        assert (result.error is not None and result.error.code == "suspended") == asks
-        # One argument is not two.
-        result = service.invoke("git", {"operation": operation, "args": [" ".join(args), ""]})
-        assert result.error is not None
-        assert result.error.code in ("suspended", "invalid_arguments")
-    rules = read_governance(section(asking_operations=[operation]))
-    decisions = Policy(rules.layers(), "/w", "/home/user").touches(
-        GIT, [Resource("operation", operation, " ".join(args))]
-    )
-    assert [decision.verdict for decision in decisions] == ["ask"]
+        for operation, args, asks in (
+            ("STASH", ["list"], False),
+            ("STASH", ["list", ""], True),
+            ("BRANCH", [], False),
+            ("BRANCH", [""], True),
+        ):
+            error = service.invoke("git", {"operation": operation, "args": args}).error
+            assert (error is not None and error.code in ("suspended", "invalid_arguments")) == asks

@@ -348,6 +348,7 @@ async def test_answers_that_nobody_takes_are_bounded(place: Place):
         await until(lambda: len(begun()) == MAX_OTHERS)
         async with http(place) as client:
             assert (await post(client, place, "tools/list")).status_code == 200
+        # Long enough for another answer to begin, if there were no bound.
         await asyncio.sleep(2)
         taken, _ = begun()
         # The next answer is made when one of these is taken.

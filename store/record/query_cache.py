@@ -1,6 +1,6 @@
-"""What the tables have answered, as long as neither this process nor another one has changed it.
+"""A cache of two queries that every call makes: how a version was reviewed, and which request of a session is failing.
 
-A version's review and a session's failing request are asked for by every call, and rarely change.
+An answer is used as long as neither this process nor another one has written since.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 _MOST = 1000
 
 
-class Known:
+class QueryCache:
     """The answers. Any thread may use it."""
 
     def __init__(self, database: Database) -> None:
@@ -27,7 +27,7 @@ class Known:
         """The answer to a question. `ask` asks the database."""
         version = self._database.version()
         if version is None or version != self._version or len(self._answers) >= _MOST:
-            self.forget()
+            self.clear()
             self._version = version
         answers = self._answers
         if question not in answers:
@@ -35,6 +35,7 @@ class Known:
         answer: T = answers[question]
         return answer
 
-    def forget(self) -> None:
-        """This process is about to change an answer. Another thread may still note an answer from before, which nobody reads."""
+    def clear(self) -> None:
+        """Drop all answers, because this process is about to change one. Another thread may still add an old answer to the old
+        dict, which nobody reads."""
         self._answers = {}
