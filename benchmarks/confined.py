@@ -1,6 +1,9 @@
 """The time that confining a command takes: `bash -c :` by `subprocess`, and under each confinement of this machine. Medians.
 
 The last line is a call of the tool `bash`, which includes the rules, the ledger and the classification of the command.
+
+The second table is what a command of a session waits for besides, as long as the session has seen nothing private: whether the
+command can see a private file. The least that this can cost is to list the folders.
 """
 
 from __future__ import annotations
@@ -16,12 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools import ToolService
+from albert_tools.engine.policy.flow_rules import SHIPPED_PRIVATE_PATHS
+from albert_tools.engine.policy.path_patterns import PathPatterns
 from albert_tools.engine.sandbox.command.confinement import PATH, found
 from albert_tools.engine.sandbox.command.launchers import Launchers
 from albert_tools.engine.sandbox.command.output import Output
 from albert_tools.engine.sandbox.command.run_command import run
 from albert_tools.engine.sandbox.command.task import Command
 from albert_tools.engine.sandbox.command.view import View
+from albert_tools.engine.workspace.private_files import private_file
 
 _WORDS = ["bash", "--noprofile", "--norc", "-c", ":"]
 
@@ -33,7 +39,28 @@ def table(rounds: int) -> list[str]:
     lines = ["| `bash -c :` | ms | over plain, ms |", "|---|---:|---:|"]
     for name, seconds in times.items():
         lines.append(f"| {name} | {seconds * 1e3:.1f} | {(seconds - plain) * 1e3:.1f} |")
-    return lines
+    return [*lines, "", *_private(rounds * 5)]
+
+
+def _private(rounds: int) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="albert-private-") as place:
+        for number in range(1000):
+            folder = Path(place) / f"part{number // 20}"
+            folder.mkdir(exist_ok=True)
+            (folder / f"module_{number}.py").touch()
+        patterns = PathPatterns([(p, p) for p in SHIPPED_PRIVATE_PATHS], place, os.path.expanduser("~"))
+        sides: dict[str, Callable[[], object]] = {
+            "listing their folders": lambda: list(os.walk(place)),
+            "looking for a private one": lambda: private_file((), [place], patterns, lambda _: True),
+        }
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        for _ in range(rounds):
+            for name, side in sides.items():
+                begin = time.perf_counter()
+                side()
+                times[name].append(time.perf_counter() - begin)
+    lines = ["| 1,000 files in 50 folders | ms |", "|---|---:|"]
+    return [*lines, *(f"| {name} | {statistics.median(each) * 1e3:.2f} |" for name, each in times.items())]
 
 
 async def _measured(rounds: int) -> dict[str, float]:
