@@ -78,14 +78,16 @@ class ConfinedServer:
         self._size = self._count = 0
 
     @asynccontextmanager
-    async def streams(self, workspace: Workspace) -> AsyncIterator[tuple[Any, Any]]:
-        """Start the process, and give the streams of its messages. It is killed at the end.
+    async def streams(self, workspace: Workspace, record_seen: Callable[[], None]) -> AsyncIterator[tuple[Any, Any]]:
+        """Start the process, and give the streams of its messages. It is killed at the end. `record_seen` is called before it
+        starts, when it is known what it can see.
 
         Raises:
             Failure: `sandbox_unavailable`, `io_error`, `too_large`.
         """
         async with AsyncExitStack() as resources:
             self.view, root = resources.enter_context(seen_by_server(workspace))
+            record_seen()
             words = ["/bin/bash", "--noprofile", "--norc", "-c", _WITH_SECRETS, "sandbox", *self._secrets, "--"]
             command = Command(
                 [*words, *self._words] if self._secrets else self._words,

@@ -63,6 +63,7 @@ class Link:
         self._mount = mount
         self._secrets = Secrets()
         self._workspace = context.workspace
+        self._record_seen = context.record_seen
         self._rules = context.network
         self._seen: list[dict[str, Any]] = []
         self._calls = 0
@@ -102,7 +103,7 @@ class Link:
         values = {name: self._secrets.take(name) for name in self._mount.secrets}
         connect = self._connected if self._mount.hosts else None
         self.server = ConfinedServer(self._mount.command, values, connect, self._closing.set)
-        return self.server.streams(self._workspace)
+        return self.server.streams(self._workspace, self._record_seen)
 
     def _connected(self, listener: Any) -> FilteringProxy:
         named = [network for host in self._mount.hosts for network in self._rules_now().named_by(f"https://{host}/")]

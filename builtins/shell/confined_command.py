@@ -326,8 +326,8 @@ class _Connection:
                 hint="run it without `network`",
                 rule="network",
             )
-        self._context = context
         self._rules = rules
+        self._demand_request = context.guard_requests()
         self._method = method
         self.seen: list[Any] = []
 
@@ -341,7 +341,7 @@ class _Connection:
 
     async def _judge(self, url: str, method: str) -> None:
         self._rules.demand(url, self._method or method)
-        self._context.record_seen()
+        self._demand_request()
 
 
 def _limit_exceeded(over: str, details: dict[str, Any], seconds: float, memory: int, processes: int) -> Failure:

@@ -13,11 +13,12 @@ from albert_tools.engine.call.errors import notify
 from albert_tools.engine.call.seen import note_shown
 from albert_tools.engine.model.result import Effect
 from albert_tools.engine.model.telemetry import traceparent
+from albert_tools.engine.policy.decision import strictest
 from albert_tools.engine.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import ArtifactStore, BatchAccess, ContentStore, Examine
-    from albert_tools.engine.policy.outgoing import Outgoing
+from albert_tools.engine.policy.outgoing import Outgoing
 
 T = TypeVar("T")
 
@@ -85,6 +86,21 @@ class PrimitiveContext(Struct):
         note_shown(self._call, self._run)
         # Nothing leaves the service before its entry.
         self._run.entries.flush()
+
+    def guard_requests(self) -> Callable[[], None]:
+        call, run = self._call, self._run
+        before = run.session.seen().keys()
+
+        def demand() -> None:
+            if run.session.seen(excluding=run.id).keys() - before:
+                flows = call.rules.authority.policy.flows
+                decisions = flows.judge_session(call.target.definition, call.arguments, run.session.seen, call.callers)
+                if decisions:
+                    # Nobody can be asked now.
+                    raise strictest(decisions).failure(call.name)
+            self.record_seen()
+
+        return demand
 
     def note_read(self) -> None:
         """Note what the call has read so far, for `seen`."""

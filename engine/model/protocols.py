@@ -612,6 +612,14 @@ class CallContext(Protocol):
             Failure: `io_error`, `damaged`.
         """
 
+    def guard_requests(self) -> Callable[[], None]:
+        """A function to call before each request that a command makes over the network. It may have begun before another request of
+        its session has seen something, so the rules on the session judge it again; then what it gets is recorded as seen.
+
+        The function raises:
+            Failure: `permission_denied`; `io_error`, `damaged`.
+        """
+
     def left(self, unit: str) -> float:
         """The remaining amount of a unit (``model_tokens``, …) in the caller's budget; infinity if the unit is not limited."""
 

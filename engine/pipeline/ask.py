@@ -47,6 +47,8 @@ UNNAMED = "the application, asked in the call"
 MAX_BY = 256
 #: The most paths of a command's view that a question lists, and the most characters of each.
 _MAX_PATHS, _MAX_PATH = 8, 60
+#: A path that is shown without quotes.
+_PLAIN_PATH = re.compile(r"[\w./\\*@+-]+")
 
 
 async def find_approval(call: Call, run: Run) -> Call:
@@ -171,7 +173,7 @@ def _reach(call: Call, run: Run) -> list[str]:
         return []
     views = command_views(run.workspace, call.rules.authority, definition)
     phrases = [
-        f"it {VIEWS[kind]}: {listed([brief(one_line(path), _MAX_PATH) for path in paths], _MAX_PATHS) or 'nothing'}"
+        f"it {VIEWS[kind]}: {listed([_shown_path(path) for path in paths], _MAX_PATHS) or 'nothing'}"
         for kind, paths in views
         if kind != "hidden_if_tracked"
     ]
@@ -182,6 +184,12 @@ def _reach(call: Call, run: Run) -> list[str]:
     if limited and any(re.search(r"\bgit\b", str(words)) for words in command):
         phrases.append("the tool `git` can commit, and a command can't")
     return phrases
+
+
+def _shown_path(path: str) -> str:
+    """A path in a question. A file can have a name that reads like another part of it."""
+    shown = brief(one_line(path), _MAX_PATH)
+    return shown if _PLAIN_PATH.fullmatch(shown) else repr(shown)
 
 
 def _write_question(call: Call, run: Run, approval: Approval) -> None:

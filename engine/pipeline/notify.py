@@ -13,8 +13,10 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -61,6 +63,8 @@ class Notice(Struct, frozen=True):
     lines: tuple[str, ...]
     shown_by: str
     variables: Mapping[str, str]
+    #: The session that asks, or empty.
+    session: str = ""
 
 
 def about_question(question: Approval, client: str, defaults: Mapping[str, Json]) -> Notice:
@@ -76,7 +80,8 @@ def about_question(question: Approval, client: str, defaults: Mapping[str, Json]
     what = f"{who} in {where}: {call_text(question.tool, arguments, _MAX_ARGUMENT)}"
     variables = {"ALBERT_APPROVAL": question.id, "ALBERT_TOOL": question.tool}
     title = f"Albert asks about {question.tool}"
-    return Notice(title, (what, question.message), f"albert approvals show {question.id}", variables)
+    shown_by = f"albert approvals show {question.id}"
+    return Notice(title, (what, question.message), shown_by, variables, question.session or "")
 
 
 def about_version(tool: str, version: str) -> Notice:
@@ -90,6 +95,9 @@ def _joined(notices: Sequence[Notice]) -> Notice:
     """One notice about all. Its variables have at most `_MAX_IDS` ids, separated by spaces."""
     if len(notices) == 1:
         return notices[0]
+    # Each session has a turn, so that none hides the questions of others.
+    turns: dict[str, Iterator[int]] = defaultdict(count)
+    notices = sorted(notices, key=lambda notice: next(turns[notice.session]))
     questions = sum("ALBERT_APPROVAL" in notice.variables for notice in notices)
     counts = ((questions, "question"), (len(notices) - questions, "version"))
     title = f"Albert: {' and '.join(counted(n, noun) for n, noun in counts if n)} wait"
@@ -107,14 +115,17 @@ class Notifier:
 
     def __init__(self) -> None:
         self._waiting: list[Notice] = []
+        self._command: Sequence[str] = ()
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
     def add(self, notice: Notice, command: Sequence[str], workspace: str, ledger: Ledger) -> None:
         """Run the command soon. `workspace` is the folder that tools can write to."""
         self._waiting.append(notice)
+        # The rules can change while something waits.
+        self._command = command
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run(command, workspace, ledger))
+            self._task = asyncio.create_task(self._run(workspace, ledger))
 
     async def aclose(self) -> None:
         """End the command, after a moment."""
@@ -124,9 +135,9 @@ class Notifier:
             self._task.cancel()
             await asyncio.wait({self._task})
 
-    async def _run(self, command: Sequence[str], workspace: str, ledger: Ledger) -> None:
+    async def _run(self, workspace: str, ledger: Ledger) -> None:
         while self._waiting:
-            notices, self._waiting = self._waiting, []
+            command, notices, self._waiting = self._command, self._waiting, []
             problem: str | None = "it was killed when the service ended"
             try:
                 problem = problem_of(command[0], workspace) or await notify(command, _joined(notices))

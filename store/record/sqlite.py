@@ -67,7 +67,7 @@ class SqliteDatabase(Database):
         self.path = self.folder / FILE
         super().__init__(str(self.path))
         self._opened: _Opened | None = None
-        #: `tail` is read again if `data_version` is not `_version`.
+        #: `tail` is read again if `data_version` is not `_version`, which is -1 after a rollback.
         self._version = -1
         self._committed = 0
         #: The size of the file at the last transaction.
@@ -103,7 +103,7 @@ class SqliteDatabase(Database):
     def version(self) -> int | None:
         """See `Database`."""
         with self._threads:
-            if self._opened is None or self._depth or self._opened.gate.last() != self.tail:
+            if self._opened is None or self._depth or self._version < 0 or self._opened.gate.last() != self.tail:
                 return None
             return self._version
 

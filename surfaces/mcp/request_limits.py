@@ -27,6 +27,8 @@ MAX_CALLS, MAX_OTHERS = 32, 2
 _LISTEN = "subscriptions/listen"
 #: Where the scope of a request over HTTP has the future of its end: the client has taken the answer, or is gone.
 _END = "albert_tools.end"
+#: Where it has the future of its handling, which goes on in an older revision when the client is gone.
+_HANDLED = "albert_tools.handled"
 
 
 def turn_limit(client: Callable[[], str | None]) -> ServerMiddleware[Any]:
@@ -40,12 +42,20 @@ def turn_limit(client: Callable[[], str | None]) -> ServerMiddleware[Any]:
         # A notification has no id, and needs little.
         if ctx.request_id is None or ctx.method == _LISTEN:
             return await call_next(ctx)
-        end = ctx.request.scope.get(_END) if ctx.request is not None else None
+        handled, end = asyncio.get_running_loop().create_future(), None
+        if ctx.request is not None:
+            end = ctx.request.scope.get(_END)
+            ctx.request.scope[_HANDLED] = handled
         turn = (calls if ctx.method == "tools/call" else others).of(client())
-        await turn.acquire()
+        try:
+            await turn.acquire()
+        except BaseException:
+            handled.set_result(None)
+            raise
         try:
             return await call_next(ctx)
         finally:
+            handled.set_result(None)
             if end is not None:
                 end.add_done_callback(lambda _: turn.release())
             else:
@@ -86,10 +96,19 @@ class RequestLimit:
             return
         known.append(size)
         end = scope[_END] = asyncio.get_running_loop().create_future()
+
+        def leave(_: object = None) -> None:
+            known.remove(size)
+            if not known:
+                self._open.pop(client, None)
+
         try:
             await self._app(scope, receive, send)
         finally:
             end.set_result(None)
-            known.remove(size)
-            if not known:
-                self._open.pop(client, None)
+            # It counts until it is handled, too: it may still wait for its turn, with all of its text.
+            handled = scope.get(_HANDLED)
+            if handled is None:
+                leave()
+            else:
+                handled.add_done_callback(leave)

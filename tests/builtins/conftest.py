@@ -32,6 +32,9 @@ class Context:
     def record_seen(self) -> None:
         pass
 
+    def guard_requests(self) -> Callable[[], None]:
+        return self.record_seen
+
     def keep(self, make: Callable[[], Any]) -> Any:
         return None  # So each command starts its own launcher.
 

@@ -44,6 +44,9 @@ class Calling:
     def record_seen(self) -> None:
         """Nobody has a session here."""
 
+    def guard_requests(self) -> Callable[[], None]:
+        return self.record_seen
+
     def effect(self, kind: str, **facts: Any) -> None:
         self.effects.append((kind, facts))
 

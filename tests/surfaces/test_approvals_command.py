@@ -422,7 +422,8 @@ def test_the_question_about_a_command_says_what_it_can_change_and_reach(asking: 
     (asking.project / "src").mkdir()
     asking.write(".env", "x")
     asking.write("src/\x1bkey.pem", "x")
-    limits = "it will not see: .env, src/\\x1bkey.pem; it can change only: src/"
+    asking.write("src/x; it can change nothing: .pem", "x")
+    limits = "it will not see: .env, src/\\x1bkey.pem, 'src/x; it can change nothing: .pem'; it can change only: src/"
     for command, end in {"touch x": "", "git commit -m x": "; the tool `git` can commit, and a command can't"}.items():
         assert asking("run", "bash", f"command={command}").code == 4
         question = waiting(asking)
@@ -430,5 +431,6 @@ def test_the_question_about_a_command_says_what_it_can_change_and_reach(asking: 
         assert f"; {limits}; it has no network{end} (" in asking("approvals", "show", question["approval"]).out
         assert asking("approvals", "revoke", question["approval"]).code == 0
     asking("run", "run_program", 'argv:=["touch", "x"]', "network:=true")
-    only = "it will see only: src; it will not see: src/\\x1bkey.pem; it can change only: src/"
+    hidden = "src/\\x1bkey.pem, 'src/x; it can change nothing: .pem'"
+    only = f"it will see only: src; it will not see: {hidden}; it can change only: src/"
     assert waiting(asking)["message"].endswith(f"; {only}")

@@ -72,6 +72,31 @@ def test_what_a_command_gets_while_it_runs_counts_at_once(home: Governed) -> Non
         assert running.result().ok
 
 
+def test_a_command_sends_nothing_after_its_session_has_seen_what_the_rules_are_about(
+    govern: Callable[..., Governed],
+) -> None:
+    denied = {"from": {"session": ["private"]}, "to": {"effects": ["network"]}}
+    tools = {"bash": {"ordinary_commands": ["*"]}}
+    home = govern(governance={"free_hosts": ["127.0.0.1"], "allow": ["bash"], "tools": tools, "deny_flow": [denied]})
+    (home.work / ".env").write_text("KEY=1")
+    for others, code in (("notes.md", 0), (".env", 22)):
+        (home.work / "notes.md").write_text("notes")
+        (home.work / "go").unlink(missing_ok=True)
+        (home.work / "begun").unlink(missing_ok=True)
+        _, token = home.service.within(lambda s: s.open_session("agent"))
+        with raw(hello) as server, ThreadPoolExecutor() as pool:
+            url = f"http://127.0.0.1:{server.port}/x"
+            command = f"touch begun; while [ ! -e go ]; do sleep 0.05; done; curl -sf -o file {url}"
+            running = pool.submit(home.service.invoke, "bash", {"command": command, "network": True}, session=token)
+            try:
+                until((home.work / "begun").exists)
+                assert home.service.invoke("read_file", {"path": others}, session=token).ok
+            finally:
+                (home.work / "go").touch()
+            assert running.result().value()["exit_code"] == code
+            assert server.connections == (code == 0)
+
+
 def test_git_fetches_content_from_outside(home: Governed) -> None:
     with raw(hello) as server:
         subprocess.run(["git", "init", "-q", "repository"], cwd=home.work, check=True)

@@ -158,20 +158,25 @@ def test_what_begins_to_wait_during_a_run_is_one_notice_and_no_call_waits_for_it
     body = f'until [ -e "{go_on}" ]; do sleep 0.05; done; {said}'
     here = make(governance=rules(program(tmp_path / "tell", body), "{title}", "{text}"))
     asked = [here.error("bash", command=f"touch {n}").details["approval"] for n in range(6)]
+    _, token = here.service.within(lambda s: s.open_session("agent"))
+    error = here.service.invoke("bash", {"command": "touch 6"}, session=token).error
     go_on.touch()
-    assert [entry["count"] for entry in ended(here, 2)] == [1, 5]
+    assert [entry["count"] for entry in ended(here, 2)] == [1, 6]
     first, *_, end = told.read_text().partition("Albert: ")[0].splitlines()
     assert (first.partition("|")[0], end) == (
         "Albert asks about bash",
         f"albert approvals show {asked[0]}|{asked[0]}",
     )
     joined = told.read_text().splitlines()[-5:]
-    calls = [f'a call without a session in work: bash(command="touch {n}")' for n in (1, 2, 3)]
+    first, second = (f'a call without a session in work: bash(command="touch {n}")' for n in (1, 2))
+    # Each session has a turn.
+    ids = [asked[1], error.details["approval"], *asked[2:]]
     assert joined == [
-        f"Albert: 5 questions wait|{calls[0]}",
-        *calls[1:],
-        "and 2 more",
-        f"albert approvals|{' '.join(asked[1:])}",
+        f"Albert: 6 questions wait|{first}",
+        '"agent" in work: bash(command="touch 6")',
+        second,
+        "and 3 more",
+        f"albert approvals|{' '.join(ids)}",
     ]
 
 

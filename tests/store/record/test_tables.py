@@ -176,6 +176,25 @@ class Life:
             self.record.append("review", {**version, "state": state, "by": "ada", "why": "", "manifest": "m"})
 
 
+def test_what_is_cached_ends_with_a_transaction_that_failed(place: Place) -> None:
+    version = {"tool": "t", "version": "v", "by": "ada", "why": "", "manifest": "m"}
+
+    def fail(record: Record) -> None:
+        with suppress(Failure), record.transaction():
+            raise Failure("io_error", "the transaction fails")
+
+    with Record(place) as one, Record(place) as other:
+        for state in ("active", "revoked", "active"):
+            fail(one)
+            one.reviews.get("t", "v")
+            other.append("review", {**version, "state": state})
+            # It has read the end of the record again.
+            fail(one)
+            found = one.reviews.get("t", "v")
+            assert found is not None
+            assert found.state == state
+
+
 @pytest.mark.parametrize(
     ("place", "seed"), [("folder", 0), ("folder", 1), ("folder", 2), ("url", 0)], indirect=["place"]
 )

@@ -23,7 +23,14 @@ from starlette.types import Message, Receive, Scope, Send
 
 from albert_tools.surfaces.http_server import MAX_OF_CLIENT
 from albert_tools.surfaces.mcp.http import MAX_OLDER_OF_CLIENT, MAX_OLDER_SESSIONS, _share_older_sessions
-from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_OTHERS, MAX_REQUESTS, RequestLimit
+from albert_tools.surfaces.mcp.request_limits import (
+    MAX_BYTES,
+    MAX_CALLS,
+    MAX_MESSAGE,
+    MAX_OTHERS,
+    MAX_REQUESTS,
+    RequestLimit,
+)
 from tests.surfaces.mcp.conftest import PATIENCE, Place, make_place, until
 
 NEW = {
@@ -360,6 +367,23 @@ async def test_answers_that_nobody_takes_are_bounded(place: Place):
     finally:
         for each in sockets:
             each.close()
+
+
+async def test_a_request_whose_client_is_gone_counts_until_it_is_handled(place: Place):
+    async with http(place, token=place.session(), **OLDER) as client:
+        begun = await client.post(place.url, json=INITIALIZE)
+        client.headers["Mcp-Session-Id"] = begun.headers["mcp-session-id"]
+
+        async def dropped(number: int, name: str, **arguments: Any) -> int:
+            call = {"jsonrpc": "2.0", "id": number, "method": "tools/call"}
+            body = {**call, "params": {"name": name, "arguments": arguments}}
+            async with client.stream("POST", place.url, json=body) as response:
+                return response.status_code
+
+        for number in range(MAX_CALLS):
+            assert await dropped(number, "sleep", seconds=20) == 200
+        codes = [await dropped(100 + n, "current_time", timezone="x" * 3_900_000) for n in range(6)]
+        assert codes == [200] * 4 + [429] * 2
 
 
 async def test_the_bodies_of_a_client_are_bounded_together(place: Place):

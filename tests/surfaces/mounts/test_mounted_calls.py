@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -371,6 +372,23 @@ def test_a_session_has_seen_the_private_files_that_the_process_sees(mounting: Ma
         url = f"http://127.0.0.1:{server.port}/"
         assert home.error("http_request", url=url, method="POST", body="secret").code == "suspended"
         assert server.connections == 0
+
+
+def test_the_session_is_marked_before_the_process_starts(mounting: Make) -> None:
+    home = mounting(governance=ALLOWED)
+    (home.work / ".env").write_text("secret")
+    slow = "cp .env copy; while [ ! -e go ]; do sleep 0.05; done; exec python3 raw_server.py"
+    home.mount("m", tool("read", "path"), words=("bash", "-c", slow))
+    session, home.session = home.service.open_session("agent")
+    with ThreadPoolExecutor() as pool:
+        called = pool.submit(home.call, "m.read", path="copy")
+        try:
+            wait_until((home.work / "copy").exists)
+            seen = home.service.within(lambda s: s.sessions.seen(s.sessions.line(session.id)))
+            assert set(seen) == {"outside", "private"}
+        finally:
+            (home.work / "go").touch()
+        assert called.result().ok
 
 
 def test_the_process_changes_only_what_is_listed(mounting: Make) -> None:
