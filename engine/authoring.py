@@ -176,10 +176,10 @@ class Authoring(Struct, eq=False):
             ):
                 from albert_tools.engine.pipeline.notify import Notifier, about_version
 
+                session = self.context.record.sessions.outermost(version.author)
+                notice = about_version(version.name, version.version, session)
                 notifier = self.context.resource_pool.get(Notifier)
-                notifier.add(
-                    about_version(version.name, version.version), command, self.context.root, self.context.ledger
-                )
+                notifier.add(notice, command, self.context.root, self.context.ledger)
 
     def _head(self, name: str, token: str, what: str, version: str = "") -> tuple[str, str]:
         """The current version of a tool ("" if there is none, or the tool was removed: its name is free), and why a person must

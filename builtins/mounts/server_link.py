@@ -9,7 +9,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from http import HTTPStatus
@@ -66,7 +66,8 @@ class Link:
         self._record_seen = context.record_seen
         self._rules = context.network
         self._seen: list[dict[str, Any]] = []
-        self._calls = 0
+        #: Of the calls under way.
+        self._guards: dict[int, Callable[[], None]] = {}
         self._called = asyncio.Event()
         self._proxy: FilteringProxy | None = None
         self._closing = asyncio.Event()
@@ -107,7 +108,7 @@ class Link:
 
     def _connected(self, listener: Any) -> FilteringProxy:
         named = [network for host in self._mount.hosts for network in self._rules_now().named_by(f"https://{host}/")]
-        self._proxy = FilteringProxy(self._judge, named=tuple(named), listening=listener)
+        self._proxy = FilteringProxy(self._judge, named=tuple(named), listening=listener, still=self._demand_request)
         return self._proxy
 
     async def _judge(self, url: str, method: str) -> None:
@@ -119,6 +120,11 @@ class Link:
             why = f"{self._mount.name} may not reach {host!r}, which was not named when it was mounted"
             raise Failure("permission_denied", why, rule=f"mounts.{self._mount.name}.hosts")
         self._rules_now().demand(url, method, by_owner=True)
+        self._demand_request()
+
+    def _demand_request(self) -> None:
+        for guard in self._guards.values():
+            guard()
 
     async def _kept_open(self, transport: AbstractAsyncContextManager[Any]) -> None:
         about = Implementation(name="albert-tools", version="1")
@@ -147,7 +153,7 @@ class Link:
 
     def begin(self, context: CallContext) -> None:
         """A call begins: its rules apply from now on. `record` ends it."""
-        self._calls += 1
+        self._guards[id(context)] = context.guard_requests()
         self._called.set()
         self._rules = context.network
         if self.server is not None:
@@ -265,8 +271,8 @@ class Link:
 
         After the last one the server has no network, because no call's rules and mode would apply to it.
         """
-        self._calls -= 1
-        if not self._calls:
+        del self._guards[id(context)]
+        if not self._guards:
             self._called.clear()
             if self._proxy is not None:
                 self._proxy.hang_up()

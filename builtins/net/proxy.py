@@ -86,6 +86,7 @@ class FilteringProxy:
             interface.
         resolve: Resolves host names.
         bounds: The limits.
+        still: Called before each piece that the command sends in a request that has begun. Raises Failure to end it.
     """
 
     def __init__(
@@ -96,8 +97,10 @@ class FilteringProxy:
         listening: socket.socket | None = None,
         resolve: Resolver = system_resolver,
         bounds: ProxyBounds | None = None,
+        still: Callable[[], None] = lambda: None,
     ) -> None:
         self._judge = judge
+        self._still = still
         self._named = named
         self._listening = listening
         self._resolve = resolve
@@ -182,6 +185,7 @@ class FilteringProxy:
             else:
                 await self._forward(client, upstream, parser, request, url)
         except (
+            Failure,
             OSError,
             TimeoutError,
             h11.RemoteProtocolError,
@@ -262,6 +266,7 @@ class FilteringProxy:
                 event = await _event(parser, client)
                 if isinstance(event, h11.Data):
                     self._count_bytes(len(event.data))
+                    self._still()
                     await upstream.send(outgoing.send(h11.Data(data=event.data)) or b"")
                 elif isinstance(event, h11.EndOfMessage):
                     await upstream.send(outgoing.send(h11.EndOfMessage()) or b"")
@@ -300,21 +305,29 @@ class FilteringProxy:
                     raise h11.RemoteProtocolError("the response ended too early")
 
         sending = asyncio.ensure_future(send())
+        receiving = asyncio.ensure_future(receive())
         try:
             # The response may arrive before the whole request was sent. Then the exchange ends.
-            await receive()
+            await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
+            if sending.done() and not receiving.done() and isinstance(refused := sending.exception(), Failure):
+                raise refused
+            await receiving
         finally:
             sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+            receiving.cancel()
+            await asyncio.gather(sending, receiving, return_exceptions=True)
 
     async def _tunnel(self, client: _Side, upstream: _Side, first: bytes) -> None:
         if first:
             self._count_bytes(len(first))
+            self._still()
             await upstream.send(first)
 
         async def pump(source: _Side, sink: _Side) -> None:
             while data := await source.receive():
                 self._count_bytes(len(data))
+                if sink is upstream:
+                    self._still()
                 await sink.send(data)
             with suppress(OSError):
                 sink.writer.write_eof()

@@ -335,7 +335,7 @@ class _Connection:
         """Creates a proxy on that socket."""
         from albert_tools.builtins.net.proxy import FilteringProxy
 
-        proxy = FilteringProxy(self._judge, named=self._rules.named, listening=listener)
+        proxy = FilteringProxy(self._judge, named=self._rules.named, listening=listener, still=self._demand_request)
         self.seen = proxy.seen
         return proxy
 

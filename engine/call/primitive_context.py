@@ -10,7 +10,7 @@ from msgspec import Struct
 from albert_tools.engine.call.absent import NoSession
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.errors import notify
-from albert_tools.engine.call.seen import note_shown
+from albert_tools.engine.call.seen import is_approved, note_shown, planned
 from albert_tools.engine.model.result import Effect
 from albert_tools.engine.model.telemetry import traceparent
 from albert_tools.engine.policy.decision import strictest
@@ -89,15 +89,21 @@ class PrimitiveContext(Struct):
 
     def guard_requests(self) -> Callable[[], None]:
         call, run = self._call, self._run
-        before = run.session.seen().keys()
+        flows, manifest = call.rules.authority.policy.flows, run.target.definition.manifest
+        # As in the stage of flows: of an approved program only its arguments count, because the rest was reviewed.
+        is_reviewed = (
+            manifest is not None and is_approved(run) and not flows.is_given(manifest, planned(call, manifest))
+        )
 
         def demand() -> None:
-            if run.session.seen(excluding=run.id).keys() - before:
-                flows = call.rules.authority.policy.flows
-                decisions = flows.judge_session(call.target.definition, call.arguments, run.session.seen, call.callers)
-                if decisions:
+            # What the call itself sees is not followed. It was judged by what the others had seen before.
+            by_others = run.session.seen(excluding=run.id)
+            if not is_reviewed and by_others.keys() - run.seen_before:
+                decisions = flows.judge_session(call.target.definition, call.arguments, lambda: by_others, call.callers)
+                unanswered = [d for d in decisions if (d.rule, d.subject) not in call.asks]
+                if unanswered:
                     # Nobody can be asked now.
-                    raise strictest(decisions).failure(call.name)
+                    raise strictest(unanswered).failure(call.name)
             self.record_seen()
 
         return demand

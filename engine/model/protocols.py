@@ -613,8 +613,8 @@ class CallContext(Protocol):
         """
 
     def guard_requests(self) -> Callable[[], None]:
-        """A function to call before each request that a command makes over the network. It may have begun before another request of
-        its session has seen something, so the rules on the session judge it again; then what it gets is recorded as seen.
+        """A function to call before a command sends anything over the network. It may have begun before another request of its
+        session has seen something, so the rules on the session judge it again; then what it gets is recorded as seen.
 
         The function raises:
             Failure: `permission_denied`; `io_error`, `damaged`.

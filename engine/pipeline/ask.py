@@ -117,8 +117,7 @@ async def find_approval(call: Call, run: Run) -> Call:
 def _notify_owner(command: Sequence[str], question: Approval, call: Call, run: Run) -> None:
     """Have the owner's command run about a new question."""
     line = run.service.record.sessions.line(question.session) if question.session else []
-    client, defaults = line[0].client if line else "", call.target.definition.with_defaults({})
-    notice = about_question(question, client, defaults)
+    notice = about_question(question, line, call.target.definition.with_defaults({}))
     run.service.resource_pool.get(Notifier).add(notice, command, run.service.root, run.service.ledger)
 
 

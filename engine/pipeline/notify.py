@@ -29,6 +29,7 @@ from albert_tools.engine.model.visible_text import visible
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval
+    from albert_tools.engine.authority.sessions import Line
     from albert_tools.engine.model.definition import Json
     from albert_tools.engine.model.protocols import Ledger
 
@@ -63,13 +64,14 @@ class Notice(Struct, frozen=True):
     lines: tuple[str, ...]
     shown_by: str
     variables: Mapping[str, str]
-    #: The session that asks, or empty.
-    session: str = ""
+    #: The id of the outermost session around the one that asks, or empty.
+    session: str
 
 
-def about_question(question: Approval, client: str, defaults: Mapping[str, Json]) -> Notice:
-    """The notice about a new question: who asks in which project to call what, and why a person is asked. `client` is the client of
-    its session, or empty. `defaults` are the arguments that are not shown."""
+def about_question(question: Approval, line: Line, defaults: Mapping[str, Json]) -> Notice:
+    """The notice about a new question: who asks in which project to call what, and why a person is asked. `line` has its session
+    and the parents, if it has any. `defaults` are the arguments that are not shown."""
+    client = line[0].client if line else ""
     who = json.dumps(brief(client, _MAX_NAME), ensure_ascii=False) if client else "a call without a session"
     where = brief(os.path.basename(question.workspace), _MAX_NAME)
     arguments = question.arguments
@@ -81,23 +83,24 @@ def about_question(question: Approval, client: str, defaults: Mapping[str, Json]
     variables = {"ALBERT_APPROVAL": question.id, "ALBERT_TOOL": question.tool}
     title = f"Albert asks about {question.tool}"
     shown_by = f"albert approvals show {question.id}"
-    return Notice(title, (what, question.message), shown_by, variables, question.session or "")
+    return Notice(title, (what, question.message), shown_by, variables, line[-1].id if line else "")
 
 
-def about_version(tool: str, version: str) -> Notice:
-    """The notice about a version that waits for a review."""
+def about_version(tool: str, version: str, session: str) -> Notice:
+    """The notice about a version that waits for a review. `session` as in `Notice`."""
     variables = {"ALBERT_TOOL": tool, "ALBERT_VERSION": version}
     lines = (f"a version of {tool} waits for your review",)
-    return Notice(f"Albert has a version of {tool}", lines, f"albert review {tool}", variables)
+    return Notice(f"Albert has a version of {tool}", lines, f"albert review {tool}", variables, session)
 
 
 def _joined(notices: Sequence[Notice]) -> Notice:
     """One notice about all. Its variables have at most `_MAX_IDS` ids, separated by spaces."""
     if len(notices) == 1:
         return notices[0]
-    # Each session has a turn, so that none hides the questions of others.
+    # Questions come first, and each client has a turn, so that none hides the questions of others.
     turns: dict[str, Iterator[int]] = defaultdict(count)
     notices = sorted(notices, key=lambda notice: next(turns[notice.session]))
+    notices.sort(key=lambda notice: "ALBERT_APPROVAL" not in notice.variables)
     questions = sum("ALBERT_APPROVAL" in notice.variables for notice in notices)
     counts = ((questions, "question"), (len(notices) - questions, "version"))
     title = f"Albert: {' and '.join(counted(n, noun) for n, noun in counts if n)} wait"
@@ -107,7 +110,7 @@ def _joined(notices: Sequence[Notice]) -> Notice:
     for notice in notices[:_MAX_IDS]:
         for name, value in notice.variables.items():
             variables[name] = f"{variables[name]} {value}" if name in variables else value
-    return Notice(title, tuple(lines), "albert approvals" if questions else "albert review", variables)
+    return Notice(title, tuple(lines), "albert approvals" if questions else "albert review", variables, "")
 
 
 class Notifier:

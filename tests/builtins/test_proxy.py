@@ -19,6 +19,7 @@ from albert_tools.builtins.net.proxy import FilteringProxy, ProxyBounds
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.addresses import LOCALHOST
+from tests.helpers.gate import until_async
 from tests.helpers.network import Authorities, answer, calling, hello, raw, resolving
 
 TABLE = yaml.safe_load((Path(__file__).parent / "ssrf.yaml").read_text())
@@ -250,6 +251,36 @@ async def test_a_silent_peer_times_out() -> None:
     assert b"504" in half
     assert b"504" in whole
     assert tunnel == b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+@pytest.mark.parametrize("tunnel", [False, True])
+async def test_what_is_sent_later_in_a_request_is_judged_again(tunnel: bool) -> None:
+    received, is_over = bytearray(), False
+
+    def keep(head: bytes, connection: socket.socket) -> None:
+        received.extend(head)
+        while data := connection.recv(65536):
+            received.extend(data)
+
+    def still() -> None:
+        if is_over:
+            raise Failure("permission_denied", "it may send nothing more")
+
+    with raw(keep) as server:
+        async with proxied(still=still) as proxy:
+            reader, writer = await asyncio.open_connection(*proxy.address)
+            place = b"127.0.0.1:%d" % server.port
+            request = b"POST http://%b/ HTTP/1.1\r\nHost: %b\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nsome\r\n"
+            if tunnel:
+                request = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n\r\nGET / HTTP/1.1\r\n\r\nsome"
+            writer.write(request % (place, place))
+            await until_async(lambda: b"some" in received)
+            is_over = True
+            writer.write(b"6\r\nsecret\r\n")
+            said = await asyncio.wait_for(reader.read(), 30)
+            writer.close()
+    assert said.startswith(b"HTTP/1.1 200" if tunnel else b"HTTP/1.1 403")
+    assert b"secret" not in received
 
 
 async def test_a_tunnel_is_idle_only_if_both_directions_are() -> None:

@@ -72,14 +72,15 @@ def test_what_a_command_gets_while_it_runs_counts_at_once(home: Governed) -> Non
         assert running.result().ok
 
 
+@pytest.mark.parametrize("is_approved", [False, True])
 def test_a_command_sends_nothing_after_its_session_has_seen_what_the_rules_are_about(
-    govern: Callable[..., Governed],
+    govern: Callable[..., Governed], is_approved: bool
 ) -> None:
     denied = {"from": {"session": ["private"]}, "to": {"effects": ["network"]}}
     tools = {"bash": {"ordinary_commands": ["*"]}}
     home = govern(governance={"free_hosts": ["127.0.0.1"], "allow": ["bash"], "tools": tools, "deny_flow": [denied]})
     (home.work / ".env").write_text("KEY=1")
-    for others, code in (("notes.md", 0), (".env", 22)):
+    for others, code in (("notes.md", 0), (".env", 0 if is_approved else 22)):
         (home.work / "notes.md").write_text("notes")
         (home.work / "go").unlink(missing_ok=True)
         (home.work / "begun").unlink(missing_ok=True)
@@ -87,13 +88,18 @@ def test_a_command_sends_nothing_after_its_session_has_seen_what_the_rules_are_a
         with raw(hello) as server, ThreadPoolExecutor() as pool:
             url = f"http://127.0.0.1:{server.port}/x"
             command = f"touch begun; while [ ! -e go ]; do sleep 0.05; done; curl -sf -o file {url}"
-            running = pool.submit(home.service.invoke, "bash", {"command": command, "network": True}, session=token)
+            # Of an approved version all was reviewed but its arguments.
+            source = 'def fetch() -> int:\n    """Fetch."""\n    return tools.bash(command={!r}, network=True)["exit_code"]\n'
+            home.service.define(source.format(command))
+            if is_approved:
+                home.service.approve("fetch", "ann")
+            running = pool.submit(home.service.invoke, "fetch", {}, session=token)
             try:
                 until((home.work / "begun").exists)
                 assert home.service.invoke("read_file", {"path": others}, session=token).ok
             finally:
                 (home.work / "go").touch()
-            assert running.result().value()["exit_code"] == code
+            assert running.result().value() == code
             assert server.connections == (code == 0)
 
 

@@ -88,7 +88,7 @@ def test_the_title_and_the_text_are_arguments(make: Callable[..., Governed], tmp
     assert len(told.read_text().split("|")[1]) < 700
     # No text can be an option of the program.
     told.unlink()
-    asyncio.run(notify.notify(here.options["governance"]["notify"], Notice("Albert", ("--exec=x",), "y", {})))
+    asyncio.run(notify.notify(here.options["governance"]["notify"], Notice("Albert", ("--exec=x",), "y", {}, "")))
     assert told.read_text().split("|")[1] == " --exec=x\ny"
 
 

@@ -391,6 +391,24 @@ def test_the_session_is_marked_before_the_process_starts(mounting: Make) -> None
         assert called.result().ok
 
 
+def test_the_process_sends_nothing_after_the_session_has_seen_what_the_rules_are_about(mounting: Make) -> None:
+    denied = {"from": {"session": ["private"]}, "to": {"effects": ["network"]}}
+    home = mounting(governance={**ALLOWED, "deny_flow": [denied]})
+    (home.work / "hidden.pem").write_text("secret")
+    slow = "touch begun; while [ ! -e go ]; do sleep 0.05; done; exec python3 raw_server.py"
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server, ThreadPoolExecutor() as pool:
+        home.mount("m", tool("fetch", "url"), hosts=("127.0.0.1",), words=("bash", "-c", slow))
+        _, home.session = home.service.open_session("agent")
+        called = pool.submit(home.call, "m.fetch", url=f"http://127.0.0.1:{server.port}/x")
+        try:
+            wait_until((home.work / "begun").exists)
+            assert home.call("read_file", path="hidden.pem").ok
+        finally:
+            (home.work / "go").touch()
+        assert called.result().value() == "failed: HTTP Error 403: Refused"
+        assert server.connections == 0
+
+
 def test_the_process_changes_only_what_is_listed(mounting: Make) -> None:
     home = mounting(governance={**ALLOWED, "writable_paths": ["src/**"]})
     (home.work / "tests").mkdir()
