@@ -150,12 +150,17 @@ class Connection:
                     why = f"{self._mount.name} has failed several times; it is started again in {left:.1f} s"
                     raise Failure("service_error", why, retryable=True)
                 self._link = Link(self._mount, context)
-            self._link.begin(context)
-            if time.monotonic() - self._link.listed_at > CHECK_SECONDS:
-                await self._list_tools(self._link)
-            # The server can write files that other calls read before it answers.
-            context.record_seen()
-            return self._link
+            link = self._link
+            link.begin(context)
+            try:
+                if time.monotonic() - link.listed_at > CHECK_SECONDS:
+                    await self._list_tools(link)
+                # The server can write files that other calls read before it answers.
+                context.record_seen()
+            except BaseException:
+                link.record(context)
+                raise
+            return link
 
     async def _list_tools(self, link: Link) -> None:
         """Open the connection if it is new, and compare the server's tools with the accepted ones. All calls wait for this."""

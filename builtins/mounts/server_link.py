@@ -123,8 +123,13 @@ class Link:
         self._demand_request()
 
     def _demand_request(self) -> None:
-        for guard in self._guards.values():
-            guard()
+        try:
+            for guard in self._guards.values():
+                guard()
+        except Failure as failure:
+            # Nobody knows for which call the process sends this, so its own session must not read what another one has seen.
+            why = f"{self._mount.name} may send nothing: the session of a call that is under way has seen what a rule is about"
+            raise Failure("permission_denied", why, rule=failure.rule) from None
 
     async def _kept_open(self, transport: AbstractAsyncContextManager[Any]) -> None:
         about = Implementation(name="albert-tools", version="1")

@@ -192,6 +192,10 @@ class FilteringProxy:
             h11.LocalProtocolError,
             asyncio.IncompleteReadError,
         ) as problem:
+            if isinstance(problem, Failure):
+                # Which connections end, and when, would tell something, too.
+                for task in self._tasks - {asyncio.current_task()}:
+                    task.cancel()
             if not client.sent:
                 await _refuse(client, _failure(problem))
         finally:
@@ -269,6 +273,7 @@ class FilteringProxy:
                     self._still()
                     await upstream.send(outgoing.send(h11.Data(data=event.data)) or b"")
                 elif isinstance(event, h11.EndOfMessage):
+                    self._still()
                     await upstream.send(outgoing.send(h11.EndOfMessage()) or b"")
                     return
                 else:
@@ -329,6 +334,8 @@ class FilteringProxy:
                 if sink is upstream:
                     self._still()
                 await sink.send(data)
+            if sink is upstream:
+                self._still()
             with suppress(OSError):
                 sink.writer.write_eof()
 

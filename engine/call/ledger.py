@@ -200,6 +200,7 @@ def queued(run: Run, queued: Queued) -> None:
         "queue": queued.queue,
         "priority": queued.priority,
         "workspace": queued.workspace(run.service.root),
+        "trace": run.trace,
     }
     run.entries.push("queued", data)
 

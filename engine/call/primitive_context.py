@@ -96,11 +96,15 @@ class PrimitiveContext(Struct):
         )
 
         def demand() -> None:
-            # What the call itself sees is not followed. It was judged by what the others had seen before.
+            # What the call sees itself is judged only together with what others see meanwhile.
             by_others = run.session.seen(excluding=run.id)
             if not is_reviewed and by_others.keys() - run.seen_before:
-                decisions = flows.judge_session(call.target.definition, call.arguments, lambda: by_others, call.callers)
-                unanswered = [d for d in decisions if (d.rule, d.subject) not in call.asks]
+                judged = call.target.definition, call.arguments
+                decisions = flows.judge_session(*judged, run.session.seen, call.callers)
+                # What the session had seen before was judged when it called.
+                known = flows.judge_session(*judged, lambda: dict.fromkeys(run.seen_before, ""), call.callers)
+                answered = {*call.asks, *((d.rule, d.subject) for d in known)}
+                unanswered = [d for d in decisions if (d.rule, d.subject) not in answered]
                 if unanswered:
                     # Nobody can be asked now.
                     raise strictest(unanswered).failure(call.name)

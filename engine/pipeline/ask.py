@@ -223,6 +223,8 @@ def _facts(call: Call, run: Run, action: str, message: str) -> dict[str, Any]:
         "run": run.id,
         "step": call.step,
         "workspace": str(run.workspace.root),
+        # The entry of the call, which has the trace of other requests, is written only after an answer.
+        **({} if call.parent else {"trace": run.trace}),
     }
 
 

@@ -47,6 +47,8 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     if manifest is None:
         # A primitive that is called by hand. The owner has no session.
         if run.session.id is not None:
+            if flows.of_sessions and "network" in definition.effects:
+                run.seen_before = frozenset(run.session.seen())
             decisions += flows.judge_session(definition, call.arguments, run.session.seen)
     elif not call.depth:
         decisions += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]

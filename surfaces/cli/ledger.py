@@ -104,7 +104,7 @@ def _chosen(record: Record, options: argparse.Namespace) -> Iterator[Entry]:
 
 
 def _requests(record: Record, options: argparse.Namespace) -> set[str]:
-    """The requests of a trace. The question about a request is older than the entry with its trace."""
+    """The requests of a trace. Not all of their entries have it."""
     given = str(options.trace).lower()
     trace = given.split("-")[1] if given.count("-") == 3 else given
     if not re.fullmatch("[0-9a-f]{32}", trace):

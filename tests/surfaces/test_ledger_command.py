@@ -231,6 +231,13 @@ def test_the_requests_of_a_trace(used: Albert) -> None:
         assert [line.split()[4].partition("(")[0] for line in lines] == ["read_file", "current_time"]
     assert len(used("ledger", "query", "--trace", theirs, "--tool", "read_file").out.splitlines()) == 1
     assert used("ledger", "query", "--trace", "c3" * 16).out == ""
+    # So has a request that waits for an answer, or for a worker.
+    with SyncToolService.open(home=used.home, workspace=used.project) as service:
+        assert service.invoke("bash", {"command": "make all"}, trace="d4" * 16).error.code == "suspended"
+        service.enqueue("mine", {"path": "a.txt"}, trace="e5" * 16)
+    for given, kind in (("d4", "asked"), ("e5", "queued")):
+        found = used("ledger", "query", "--trace", given * 16, "--json").document()["entries"]
+        assert kind in [entry["kind"] for entry in found]
     wrong = used("ledger", "query", "--trace", "yesterday")
     assert (wrong.code, "is not a trace" in wrong.err) == (2, True)
     assert used("ledger", "verify", "--trace", theirs).code == 2

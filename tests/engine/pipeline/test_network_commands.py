@@ -103,6 +103,22 @@ def test_a_command_sends_nothing_after_its_session_has_seen_what_the_rules_are_a
             assert server.connections == (code == 0)
 
 
+def test_what_a_command_has_got_counts_together_with_what_others_see_meanwhile(home: Governed) -> None:
+    (home.work / ".env").write_text("KEY=1")
+    _, token = home.service.within(lambda s: s.open_session("agent"))
+    with raw(hello) as server, ThreadPoolExecutor() as pool:
+        url = f"http://127.0.0.1:{server.port}/x"
+        command = f"curl -s -o file {url}; while [ ! -e go ]; do sleep 0.05; done; curl -sf -o file {url}"
+        running = pool.submit(home.service.invoke, "bash", {"command": command, "network": True}, session=token)
+        try:
+            until((home.work / "file").exists)
+            assert home.service.invoke("read_file", {"path": ".env"}, session=token).ok
+        finally:
+            (home.work / "go").touch()
+        assert running.result().value()["exit_code"] == 22
+        assert server.connections == 1
+
+
 def test_git_fetches_content_from_outside(home: Governed) -> None:
     with raw(hello) as server:
         subprocess.run(["git", "init", "-q", "repository"], cwd=home.work, check=True)
