@@ -147,7 +147,7 @@ def _rules(service: ToolService, governance: Governance) -> list[Finding]:
 
 
 def _notify(service: ToolService, governance: Governance) -> list[Finding]:
-    """Whether the command that tells the owner of questions has worked the last time."""
+    """Whether the last run of the command of `notify` succeeded."""
     if not governance.notify:
         return []
     try:

@@ -66,7 +66,7 @@ class Link:
         self._record_seen = context.record_seen
         self._rules = context.network
         self._seen: list[dict[str, Any]] = []
-        #: Of the calls under way.
+        #: See `CallContext.guard_requests`; of each call under way, by the id of its context.
         self._guards: dict[int, Callable[[], None]] = {}
         self._called = asyncio.Event()
         self._proxy: FilteringProxy | None = None

@@ -138,8 +138,8 @@ class FilteringProxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def hang_up(self) -> None:
-        """End the open connections."""
-        for task in self._tasks:
+        """End the open connections, but for that of this task."""
+        for task in self._tasks - {asyncio.current_task()}:
             task.cancel()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -194,8 +194,7 @@ class FilteringProxy:
         ) as problem:
             if isinstance(problem, Failure):
                 # Which connections end, and when, would tell something, too.
-                for task in self._tasks - {asyncio.current_task()}:
-                    task.cancel()
+                self.hang_up()
             if not client.sent:
                 await _refuse(client, _failure(problem))
         finally:

@@ -18,7 +18,7 @@ from albert_tools.engine.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import ArtifactStore, BatchAccess, ContentStore, Examine
-from albert_tools.engine.policy.outgoing import Outgoing
+    from albert_tools.engine.policy.outgoing import Outgoing
 
 T = TypeVar("T")
 

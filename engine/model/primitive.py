@@ -220,10 +220,10 @@ def primitive(
         urls: The parameters that are URLs, each with the parameter that contains the method ("" for GET).
         judged: Other parameters that rules can refer to, each with its kind, one of `JUDGED`.
         uses: What happens to other arguments: a ``destination`` decides where an effect happens (a recipient, an amount), a
-            ``payload`` is passed on (a content, a message), an ``operation`` says what the call does (the rules judge
-            it as if it was in `judged`), and ``arguments`` are those of a fixed program. By default an argument has no use. Of
-            `paths`, a ``folder`` is where a command starts. A ``tool`` is the name of a tool that is called later for each of the
-            ``items``, and the output has the results of a ``batch`` of such calls.
+            ``payload`` is passed on (a content, a message), an ``operation`` says what the call does, and rules judge it,
+            and ``arguments`` are those of a fixed program. By default an argument has no use. Of `paths`, a ``folder`` is where a
+            command starts. A ``tool`` is the name of a tool that is called later for each of the ``items``, and the output has the
+            results of a ``batch`` of such calls.
         outputs: What is true of places of the output, for example ``{".paths[*]": "below folder"}``; see `output_facts`. An output
             that contradicts it fails the call.
         source: What the output comes from: ``file web mail clock command model server random``; by default, from nothing outside.

@@ -19,32 +19,32 @@ class Turns:
 
     def __init__(self, share: int, most: int | None = None) -> None:
         self._share = share
-        self._all = asyncio.Semaphore(most) if most is not None else None
+        self._common = asyncio.Semaphore(most) if most is not None else None
         #: The turns of each client that has or waits for one.
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
 
     def of(self, client: str | None) -> Turn:
         """A turn of a client, see `ServiceContext.client_of`; None for the owner."""
         own = self._turns.setdefault(client, asyncio.Semaphore(self._share)) if client is not None else None
-        return Turn(own, self._all)
+        return Turn(own, self._common)
 
 
 class Turn:
     """The turn of a request: inside of the block, it goes on."""
 
-    __slots__ = ("_all", "_own")
+    __slots__ = ("_common", "_own")
 
-    def __init__(self, own: asyncio.Semaphore | None, all_: asyncio.Semaphore | None) -> None:
+    def __init__(self, own: asyncio.Semaphore | None, common: asyncio.Semaphore | None) -> None:
         self._own = own
-        self._all = all_
+        self._common = common
 
     async def acquire(self) -> None:
         """Wait for the turn."""
         if self._own is not None:
             await self._own.acquire()
         try:
-            if self._all is not None:
-                await self._all.acquire()
+            if self._common is not None:
+                await self._common.acquire()
         except BaseException:
             if self._own is not None:
                 self._own.release()
@@ -52,7 +52,7 @@ class Turn:
 
     def release(self) -> None:
         """End the turn."""
-        for semaphore in (self._all, self._own):
+        for semaphore in (self._common, self._own):
             if semaphore is not None:
                 semaphore.release()
 

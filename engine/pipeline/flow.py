@@ -8,7 +8,7 @@ It comes after the rules on tools and their objects, and after approvals of vers
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -47,9 +47,12 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     if manifest is None:
         # A primitive that is called by hand. The owner has no session.
         if run.session.id is not None:
+            see: Callable[[], Mapping[str, str]] = run.session.seen
             if flows.of_sessions and "network" in definition.effects:
-                run.seen_before = frozenset(run.session.seen())
-            decisions += flows.judge_session(definition, call.arguments, run.session.seen)
+                seen = see()
+                # What it sends while it runs is compared with this (`guard_requests`).
+                run.seen_before, see = frozenset(seen), lambda: seen
+            decisions += flows.judge_session(definition, call.arguments, see)
     elif not call.depth:
         decisions += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
         if flows.of_sessions:

@@ -13,14 +13,13 @@ import asyncio
 import json
 import os
 import signal
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import count
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from albert_tools.engine.authority.waiting import in_turn
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief, counted
 from albert_tools.engine.model.recorded_call import call_text
@@ -98,9 +97,8 @@ def _joined(notices: Sequence[Notice]) -> Notice:
     if len(notices) == 1:
         return notices[0]
     # Questions come first, and each client has a turn, so that none hides the questions of others.
-    turns: dict[str, Iterator[int]] = defaultdict(count)
-    notices = sorted(notices, key=lambda notice: next(turns[notice.session]))
-    notices.sort(key=lambda notice: "ALBERT_APPROVAL" not in notice.variables)
+    in_order = in_turn(notices, lambda notice: notice.session)
+    notices = sorted(in_order, key=lambda notice: "ALBERT_APPROVAL" not in notice.variables)
     questions = sum("ALBERT_APPROVAL" in notice.variables for notice in notices)
     counts = ((questions, "question"), (len(notices) - questions, "version"))
     title = f"Albert: {' and '.join(counted(n, noun) for n, noun in counts if n)} wait"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from albert_tools.engine.model.definition import Json
@@ -79,12 +79,10 @@ class Decision(NamedTuple):
         }
 
 
-def strictest(decisions: Sequence[Decision]) -> Decision:
+def strictest(decisions: Iterable[Decision]) -> Decision:
     """The decision that applies: the first of the strictest ones. A dangerous command is shown before other reasons.
 
     Raises:
         ValueError: `decisions` is empty.
     """
-    if len(decisions) == 1:
-        return decisions[0]
     return max(decisions, key=lambda d: (STRICTNESS[d.verdict], _SPECIFIC.get(d.rationale, 0)))

@@ -212,7 +212,7 @@ class Database(ABC):
 
 
 class _Block(AbstractContextManager[None]):
-    """A block of `Database.transaction`. A generator would take four times as long."""
+    """A block of `Database.transaction`. A generator would take three times as long."""
 
     __slots__ = ("_abouts", "_database")
 

@@ -125,8 +125,8 @@ class _NamesTheRemedy:
 
 def _share_older_sessions(manager: StreamableHTTPSessionManager, is_active: Callable[[str], bool]) -> None:
     """Bound the older sessions of one client. The SDK bounds those of all clients together, and keeps one until it has been idle
-    for half an hour, also if its token isn't valid any more. If there is no room, those whose session
-    has ended are closed first."""
+    for half an hour, also if its token isn't valid any more. If there is no room, those whose session has ended are
+    closed first."""
     admit, owners, transports = manager._admit_session, manager._session_owners, manager._server_instances
 
     def admit_share(requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
