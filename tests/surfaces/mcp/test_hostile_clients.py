@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -30,6 +31,7 @@ from albert_tools.surfaces.mcp.request_limits import (
     MAX_OTHERS,
     MAX_REQUESTS,
     RequestLimit,
+    turn_limit,
 )
 from tests.surfaces.mcp.conftest import PATIENCE, Place, make_place, until
 
@@ -323,8 +325,32 @@ async def test_a_flood_of_guides_leaves_threads_to_the_others(place: Place):
         await asyncio.wait(guides, return_when=asyncio.FIRST_COMPLETED)
         command = await post(client, place, "tools/call", name="bash", arguments={"command": "seq 1"})
         assert command.json()["result"]["structuredContent"]["stdout"] == "1\n"
-        assert sum(guide.done() for guide in guides) < len(guides) / 2
         assert {guide.status_code for guide in await asyncio.gather(*guides)} == {200}
+
+
+async def test_few_requests_of_a_client_that_are_no_calls_are_handled_at_once():
+    client, begun, go_on = "flood", list[str](), asyncio.Event()
+    limited = turn_limit(lambda: client)
+
+    async def handle(ctx: Any) -> None:
+        begun.append(ctx.method)
+        await go_on.wait()
+
+    def request(method: str) -> asyncio.Task[Any]:
+        return asyncio.create_task(limited(SimpleNamespace(request_id=1, method=method, request=None), handle))
+
+    guides = [request("prompts/get") for _ in range(20)]
+    await until(lambda: len(begun) == MAX_OTHERS)
+    # Neither its calls nor the requests of others wait for them.
+    guides.append(request("tools/call"))
+    await until(lambda: len(begun) == MAX_OTHERS + 1)
+    client = "another"
+    guides.append(request("prompts/get"))
+    await until(lambda: len(begun) == MAX_OTHERS + 2)
+    assert begun == ["prompts/get"] * MAX_OTHERS + ["tools/call", "prompts/get"]
+    go_on.set()
+    await asyncio.gather(*guides)
+    assert len(begun) == len(guides)
 
 
 async def test_answers_that_nobody_takes_are_bounded(place: Place):
