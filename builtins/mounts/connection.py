@@ -68,6 +68,7 @@ class Connection:
         self._state = state
         self._lock = asyncio.Lock()
         self._link: Link | None = None
+        self._listing: asyncio.Future[None] | None = None
         self._again_at = self._pause = 0.0
 
     def accepts(self, mount: Mount) -> bool:
@@ -82,7 +83,7 @@ class Connection:
 
     async def aclose(self) -> None:
         """Close the connection, and end the server's process."""
-        link, self._link = self._link, None
+        link, self._link, self._listing = self._link, None, None
         if link is not None:
             await link.aclose()
 
@@ -152,15 +153,22 @@ class Connection:
                 self._link = Link(self._mount, context)
             link = self._link
             link.begin(context)
-            try:
-                if time.monotonic() - link.listed_at > CHECK_SECONDS:
-                    await self._list_tools(link)
-                # The server can write files that other calls read before it answers.
-                context.record_seen()
-            except BaseException:
-                link.record(context)
-                raise
-            return link
+            is_recent = time.monotonic() - link.listed_at <= CHECK_SECONDS
+            if not is_recent and self._listing is None:
+                self._listing = asyncio.ensure_future(self._list_tools(link))
+            listing = self._listing
+        try:
+            if listing is not None:
+                # A call that is cancelled leaves the listing to the others.
+                await asyncio.shield(listing)
+            # The server can write files that other calls read before it answers.
+            context.record_seen()
+        except BaseException as error:
+            link.record(context)
+            if self._link is link and not link.is_used:
+                await self.aclose()
+            raise error.copy() if isinstance(error, Failure) else error
+        return link
 
     async def _list_tools(self, link: Link) -> None:
         """Open the connection if it is new, and compare the server's tools with the accepted ones. All calls wait for this."""
@@ -180,14 +188,16 @@ class Connection:
         except BaseException:
             await self._failed(link)
             raise
+        finally:
+            if self._link is link:
+                self._listing = None
 
     async def _failed(self, link: Link) -> None:
         """Close a connection that has failed. After the first failure, the next one may be opened at once."""
         if self._link is link:
-            self._link = None
             self._again_at = time.monotonic() + self._pause
             self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
-            await link.aclose()
+            await self.aclose()
 
 
 def _changed(link: Link, tool: PinnedTool) -> str | None:

@@ -83,6 +83,11 @@ class Link:
         """Whether the connection is closed, or its server has closed it."""
         return (self.server is not None and self.server.finished) or (self._task is not None and self._task.done())
 
+    @property
+    def is_used(self) -> bool:
+        """Whether a call is under way."""
+        return bool(self._guards)
+
     def _rules_now(self) -> NetworkRules:
         if self._rules is None:
             raise Failure("permission_denied", "no rules for the network apply here", rule="network")
@@ -277,7 +282,7 @@ class Link:
         After the last one the server has no network, because no call's rules and mode would apply to it.
         """
         del self._guards[id(context)]
-        if not self._guards:
+        if not self.is_used:
             self._called.clear()
             if self._proxy is not None:
                 self._proxy.hang_up()

@@ -285,6 +285,21 @@ def test_a_call_that_ends_while_the_server_does_not_answer_leaves_no_such_server
     assert home.value("m.born") != first
 
 
+def test_a_call_that_ends_while_the_server_starts_leaves_it_to_the_others(mounting: Make) -> None:
+    home = mounting(governance={**ALLOWED, "tools": {"m.born": {"timeout_seconds": 1}}})
+    slow = "echo begun >> begun; while [ ! -e go ]; do sleep 0.05; done; exec python3 raw_server.py"
+    home.mount("m", tool("born"), tool("env", "name"), words=("bash", "-c", slow))
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(home.call, "m.env", name="none")
+        try:
+            wait_until((home.work / "begun").exists)
+            assert home.error("m.born").code == "timeout"
+        finally:
+            (home.work / "go").touch()
+        assert waiting.result().value() == "unset"
+    assert (home.work / "begun").read_text() == "begun\n"
+
+
 def test_a_hundred_megabytes_stop_the_server_and_use_little_memory(mounting: Make) -> None:
     home = mounting()
     home.mount("other", tool("huge"), tool("born"))
