@@ -254,7 +254,8 @@ class Authoring(Struct, eq=False):
         if changed:
             facts: dict[str, Json] = {"tool": version.name, "version": version.version, "replaced": before, **origin}
             if version.author:
-                size = len(msgspec_json.encode(version.to_document()))
+                # As its file has it.
+                size = len(msgspec_json.format(msgspec_json.encode(version.to_document()), indent=1))
                 facts |= {"session": version.author, "used": {STORED: size}}
             self._record("definition", version.author, **facts)
             self._activate_harmless(version)

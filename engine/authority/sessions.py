@@ -28,7 +28,7 @@ from albert_tools.engine.model.limits import LoopLimits
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Record
-from albert_tools.engine.model.record_types import QUOTA, STORED, SessionRow
+from albert_tools.engine.model.record_types import BLOCK, QUOTA, STORED, SessionRow
 from albert_tools.engine.model.reserved_names import READING_TOOLS
 from albert_tools.engine.model.session_budget import UNITS, Budget
 
@@ -369,7 +369,7 @@ class Sessions:
         return max((each.used.get(STORED, 0) for each in line), default=0)
 
     def store(self, session: Session, ref: str, size: int, quota: float) -> None:
-        """Charge a value, before it is stored. If it has a reference, the session may read it from then on.
+        """Charge a value, by the blocks of its file, before it is stored. If it has a reference, the session may read it from then on.
 
         A value that the session may read already costs nothing.
 
@@ -379,6 +379,7 @@ class Sessions:
         with self._ledger.transaction():
             if ref and self.has_stored(session, ref):
                 return
+            size = -(-size // BLOCK) * BLOCK
             self.demand_room(self.line(session.id), quota, size)
             entry = {"session": session.id, "stored": [ref] if ref else [], "used": {STORED: size}}
             self._ledger.append("stored", entry)

@@ -21,6 +21,8 @@ class Entry(NamedTuple):
 #: The unit of the bytes that the service stores for a session. `Record.append` charges each entry of a session, with the steps that
 #: it writes. The second name is that of the owner's rule that bounds them.
 STORED, QUOTA = "bytes_stored", "records.session_mb"
+#: Bytes of a block of the disk. Even the smallest file takes one.
+BLOCK = 4096
 #: Seconds for which a call counts for rate limits.
 WINDOW_SECONDS = 3600.0
 #: The names of the buckets that count failures of the same request in a row begin with this. A digest of the request follows.

@@ -60,9 +60,9 @@ def reopen(home: Governed) -> None:
 
 
 def stored(home: Governed) -> int:
-    """The bytes of all that the service has stored. The service is opened again, so nothing is in a log of the database."""
+    """The bytes on the disk of all that the service has stored. The service is opened again, so no log of the database is left."""
     reopen(home)
-    return sum(f.stat().st_size for f in home.home.rglob("*") if f.is_file())
+    return sum(512 * f.stat().st_blocks for f in home.home.rglob("*") if f.is_file())
 
 
 def define(home: Governed, body: str, name: str = "t") -> None:
@@ -89,6 +89,7 @@ ATTACKS: dict[str, Callable[[Governed, int], tuple[str, dict[str, Any]]]] = {
         "publish_artifact",
         {"id": f"{n}", "category": "c", "content": "x", "metadata": [f"m{i}=" + "\x01" * 4000 for i in range(20)]},
     ),
+    "small artifacts": lambda _, n: ("publish_artifact", {"id": f"{n}", "category": "c", "content": f"{n}"}),
     "definitions": lambda _, n: ("define_tool", {"source": source(n)}),
     "sources": lambda _, n: ("run_source", {"source": source(n)}),
     "arguments": lambda _, n: ("keep_text", {"text": f"{n:08}" * 12_500}),
