@@ -167,7 +167,8 @@ class Connection:
             link.record(context)
             if self._link is link and not link.is_used:
                 await self.aclose()
-            raise error.copy() if isinstance(error, Failure) else error
+            # Others may wait for the same listing, and each of them adds to its failure.
+            raise (error.copy() if isinstance(error, Failure) else error) from None
         return link
 
     async def _list_tools(self, link: Link) -> None:

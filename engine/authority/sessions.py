@@ -369,7 +369,7 @@ class Sessions:
         return max((each.used.get(STORED, 0) for each in line), default=0)
 
     def store(self, session: Session, ref: str, size: int, quota: float) -> None:
-        """Charge a value, by the blocks of its file, before it is stored. If it has a reference, the session may read it from then on.
+        """Charge a value, in whole blocks, before it is stored. If it has a reference, the session may read it from then on.
 
         A value that the session may read already costs nothing.
 

@@ -97,7 +97,13 @@ FREE = ListKey(
     "[docs.example.org]",
     "hosts that need no approval, while other hosts still ask; in the owner's file alone",
 )
-METHODS = ListKey("allowed_methods", _method, 32, "[GET, HEAD]", "the only HTTP methods that may be used")
+METHODS = ListKey(
+    "allowed_methods",
+    _method,
+    32,
+    "[GET, HEAD]",
+    "the only HTTP methods that may be used; for git, list the allowed operations instead",
+)
 ADDRESSES = ListKey(
     "allowed_addresses",
     _address,

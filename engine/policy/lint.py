@@ -108,4 +108,4 @@ def _section(examined: Examined, names: Collection[str]) -> Iterator[Finding]:
                     yield f"{examined.place}.{key.name}", f"each tool of this category {kind.not_for}"
     for definition in examined.tools if examined.group == "tools" else ():
         for name, message in without_effect(definition, examined.section):
-            yield f"{examined.place}.{name}", message
+            yield f"{examined.place}.{name}", f"denied until this is corrected: {message}"

@@ -593,7 +593,7 @@ def test_a_rule_that_can_do_nothing_denies_its_tool(
     file.parent.mkdir(parents=True)
     file.write_text(rules)
     found = albert("policy", "check")
-    assert (found.code, found.out) == (1, f"warning: {rule}: {message}\n")
+    assert (found.code, found.out) == (1, f"warning: {rule}: denied until this is corrected: {message}\n")
     error = albert("run", *call, "--json").document()["error"]
     assert (error["code"], error["rule"]) == ("permission_denied", rule)
     assert error["message"] == f"a mistake at `{rule}` in the owner's governance.yaml: {message}"

@@ -50,10 +50,13 @@ TOOLS = [
             {"tools": {"calm": {"allowed_in_modes": ["ALERT"]}}},
             ["tools.calm.allowed_in_modes: the tool's definition doesn't permit ALERT"],
         ),
-        ({"tools": {"calm": {"allowed_paths": ["x"]}}}, ["tools.calm.allowed_paths: calm touches no files"]),
+        (
+            {"tools": {"calm": {"allowed_paths": ["x"]}}},
+            ["tools.calm.allowed_paths: denied until this is corrected: calm touches no files"],
+        ),
         (
             {"tools": {"calm": {"forbidden_commands": ["git push *"]}}},
-            ["tools.calm.forbidden_commands: calm takes no commands"],
+            ["tools.calm.forbidden_commands: denied until this is corrected: calm takes no commands"],
         ),
         (
             {"tools": {"bash": {"allowed_commands": ["ls *", "awk '{print $1}' *", "ls | wc", "ls > x"]}}},
@@ -64,7 +67,7 @@ TOOLS = [
         ),
         (
             {"tools": {"read_file": {"allowed_hosts": ["x"]}}},
-            ["tools.read_file.allowed_hosts: read_file doesn't use the network"],
+            ["tools.read_file.allowed_hosts: denied until this is corrected: read_file doesn't use the network"],
         ),
         (
             {
@@ -96,15 +99,19 @@ TOOLS = [
         ({"tools": {"mine": {"rate_limit_per_hour": 1}}}, []),
         (
             {"tools": {"read_file": {"forbidden_operations": ["PUSH"]}}},
-            ["tools.read_file.forbidden_operations: read_file has no operations"],
+            ["tools.read_file.forbidden_operations: denied until this is corrected: read_file has no operations"],
         ),
         (
             {"tools": {"vcs": {"forbidden_operations": ["PUHS"], "asking_operations": ["log"]}}},
-            ["tools.vcs.forbidden_operations: vcs has no operation 'PUHS'; did you mean 'PUSH'?"],
+            [
+                "tools.vcs.forbidden_operations: denied until this is corrected: vcs has no operation 'PUHS'; did you mean 'PUSH'?"
+            ],
         ),
         (
             {"tools": {"vcs": {"allowed_operations": ["MAIL"]}}},
-            ["tools.vcs.allowed_operations: vcs has no operation 'MAIL'; it has LOG, PUSH"],
+            [
+                "tools.vcs.allowed_operations: denied until this is corrected: vcs has no operation 'MAIL'; it has LOG, PUSH"
+            ],
         ),
         ({"tools": {"free": {"forbidden_operations": ["ANYTHING"]}}}, []),
         ({"tools": {"mine": {"requires_approval_in_modes": ["NORMAL"]}}}, []),
@@ -120,8 +127,8 @@ TOOLS = [
         (
             {"tools": {"bash": {"allowed_models": ["small"], "max_file_size_mb": 1}}},
             [
-                "tools.bash.max_file_size_mb: bash touches no files",
-                "tools.bash.allowed_models: bash asks no model",
+                "tools.bash.max_file_size_mb: denied until this is corrected: bash touches no files",
+                "tools.bash.allowed_models: denied until this is corrected: bash asks no model",
             ],
         ),
         ({"free_hosts": ["a.example"], "writable_paths": ["src/**"]}, []),
