@@ -30,6 +30,8 @@ _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
 _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
+#: The most letters of options in one word.
+_MAX_LETTERS = 16
 
 
 def matches(pattern: str, argv: Sequence[str]) -> bool:
@@ -112,9 +114,10 @@ def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, any
     is_option = False
     for arg in argv:
         at = at | start if anywhere else at
-        # An option or a variable before a subcommand, and the option's value.
+        # An option or a variable may stand before each further word, and the option's value.
         was_option, is_option = is_option, _OPTION.match(arg) is not None
-        after = {1} if maybe and 1 in at and (is_option or was_option) else set[int]()
+        is_skipped = maybe and (is_option or was_option)
+        after = {position for position in at if is_skipped and 0 < position < max(2, len(words))}
         for position in at:
             if position == len(words):
                 continue
@@ -137,7 +140,7 @@ def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, any
 def _names(word: str, position: int, anywhere: bool) -> Iterator[str]:
     """The texts that a word can stand for: the first word of a command for a program in any folder.
 
-    If the command can be anywhere, its first word can also follow a ``=``, ``!`` or ``@``, or the letter of an option; a further
+    If the command can be anywhere, its first word can also follow a ``=``, ``!`` or ``@``, or the letters of options; a further
     word can follow a ``=``, or end before a ``/``.
     """
     if position:
@@ -151,8 +154,9 @@ def _names(word: str, position: int, anywhere: bool) -> Iterator[str]:
     name = re.split(r"[/=!:]" if anywhere else "/", path)[-1].lower()
     yield name
     if anywhere and name.startswith(("-", "@", "+")):
-        yield name[2:]
         yield name.lstrip("-@+")
+        # Each of the first letters can be the option that takes the rest of the word.
+        yield from (name[n:] for n in range(2, min(len(name), _MAX_LETTERS)))
 
 
 def _could_fit(word: Starred, text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 # ruff: noqa: E501
 
 ENTRIES: dict[str, list[str]] = {
-    "ast": ["ast.literal_eval(\"{'a': [1, -2.5, (None, b'x')], 'b': {True}}\")"],
+    "ast": ["ast.literal_eval(\"{'a': [1, -2.5, (None, b'x')], 'b': {True}}\")", "ast.literal_eval('[f(x)]')"],
     "base64": [
         f"base64.{name}decode(base64.{name}encode(b'any \\x00 bytes'))"
         for name in ("b64", "urlsafe_b64", "standard_b64", "b32", "b16", "b85")

@@ -145,7 +145,7 @@ def test_show_and_tools_say_what_a_tool_can_do_and_who_approved_it(defined: Albe
 
 def test_a_person_decides_at_the_terminal(defined: Albert) -> None:
     code, text = defined.terminal("review", "copy", typed=[b"s\n", b"name the file\n"])
-    assert code == 0
+    assert code == 0, text
     # What the tool does stands directly above the question, and not the author's words.
     question = "approve, reject, send back, next, open source or quit? [quit] "
     above = text[text.index("the author's words") : text.index(question)]

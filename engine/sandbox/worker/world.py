@@ -110,10 +110,21 @@ def _without_address(module: str, name: str, value: Any) -> Any:
     """A name of a module. The texts of the objects that it makes have no address."""
     if module == "hashlib" or (module, name) == ("csv", "writer"):
         return lambda *args, **kwargs: _wrapper(value(*args, **kwargs))
+    if (module, name) == ("ast", "literal_eval"):
+        return functools.partial(_literal_eval, value)
     if isinstance(value, type) and value.__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
         text = f"<{value.__module__}.{value.__qualname__} object>"
         return type(name, (value,), {"__repr__": lambda self: text, "__module__": value.__module__, "__slots__": ()})
     return value
+
+
+def _literal_eval(read: Callable[[str], Any], node_or_string: str) -> Any:
+    """`ast.literal_eval`. Its message can have the text of a node."""
+    try:
+        return read(node_or_string)
+    except ValueError as error:
+        error.args = tuple(_ADDRESS.sub("", str(part)) for part in error.args)
+        raise
 
 
 class _Wrapper:

@@ -320,13 +320,13 @@ def _read(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError) as error:
-        return f"{isinstance(error, SyntaxError)} {error}".partition("0x")[0]
+        return f"{isinstance(error, SyntaxError)} {error}".partition(" at 0x")[0].removesuffix(">")
 
 def t() -> Any:
     """Read."""
     texts = ["{'a': [1, -2.5, None, True], 'b': ('x',)}", "  'x' 'y'", "__import__('os')", "1 +", "[1] * 9", "(" * 300, "x", "{[]: 1}", "1 + 2"]
     return [_read(text) for text in texts]
-# result: [{"a": [1, -2.5, None, True], "b": ["x"]}, "xy", "False malformed node or string on line 1: <ast.Call object at ", "True invalid syntax (<unknown>, line 1)", "False malformed node or string on line 1: <ast.BinOp object at ", "True too many nested parentheses (<unknown>, line 1)", "False malformed node or string on line 1: <ast.Name object at ", "False unhashable type: 'list'", "False malformed node or string on line 1: <ast.BinOp object at "]
+# result: [{"a": [1, -2.5, None, True], "b": ["x"]}, "xy", "False malformed node or string on line 1: <ast.Call object", "True invalid syntax (<unknown>, line 1)", "False malformed node or string on line 1: <ast.BinOp object", "True too many nested parentheses (<unknown>, line 1)", "False malformed node or string on line 1: <ast.Name object", "False unhashable type: 'list'", "False malformed node or string on line 1: <ast.BinOp object"]
 ---
 # operator's functions as callbacks
 import operator

@@ -168,6 +168,8 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "env -i git push",
         "env -S 'git push'",
         "env -S'git push'",
+        "env -iS'git push'",
+        "script -qc'git push' /dev/null",
         "env --split-string='git push'",
         "exec git push",
         "setsid git push",
@@ -296,9 +298,12 @@ def test_other_commands_ask_although_some_commands_are_forbidden(command: str) -
         ("shutdown", "sudo /sbin/shutdown"),
         ("rm -rf *", "sudo sh -c 'cd /; rm -rf x'"),
         ("curl https://evil.example/*", "frob 'curl https://evil.example/x'"),
+        ("npm run deploy *", "npm run --silent deploy"),
+        ("python3 manage.py flush *", "python3 manage.py --settings=s -v flush"),
+        ("git switch main *", "git switch -q main"),
     ],
 )
-def test_what_another_program_could_run_is_compared_with_any_pattern(pattern: str, command: str) -> None:
+def test_what_a_command_could_be_or_could_run_is_compared_with_any_pattern(pattern: str, command: str) -> None:
     decision = judged(command, {"forbidden_commands": [pattern]})
     assert decision is not None
     assert decision.rule == "tools.bash.forbidden_commands"

@@ -45,10 +45,12 @@ def test_many_stars_and_a_long_word_come_to_an_end() -> None:
     assert not matches("x " + "*a" * 12 + "*b*c", ["x", "ab" * 16_000])
 
 
-def test_options_of_git_before_its_subcommand_hide_nothing() -> None:
+def test_options_before_a_further_word_hide_nothing() -> None:
     assert may_match("git commit *", ("git", "-C", "sub", "commit", "-m", "x"))
     assert may_match("git commit *", ("git", "--no-pager", "commit"))
     assert may_match("kubectl delete *", ("kubectl", "-n", "x", "--context=y", "delete", "pod"))
     assert may_match("make deploy", ("make", "A=1", "-j4", "deploy"))
+    assert may_match("npm run deploy *", ("npm", "run", "-w", "app", "--silent", "deploy"))
+    assert not may_match("npm run deploy", ("npm", "run", "deploy", "--dry-run"))
     assert not may_match("git commit *", ("git", "-C", "sub", "log", "commit"))
     assert not may_match("make deploy", ("make", "test", "deploy"))

@@ -29,7 +29,7 @@ def program(module: str, expression: str) -> str:
     names = {module, *re.findall(r"__import__\('(\w+)'\)", expression)} - {""}
     imports = "".join(f"import {name}\n" for name in sorted(names))
     plain = re.sub(r"__import__..(\w+)..", r"\1", expression)
-    return f"{imports}def t():\n    return repr({plain})\n"
+    return f"{imports}def t():\n    try:\n        return repr({plain})\n    except ValueError as e:\n        return str(e)\n"
 
 
 def without_addresses(value: object) -> str:
