@@ -48,7 +48,7 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
         examples["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
     # An error can have the words of a file, unless there is no file.
     is_read = not is_failure or outcome.code != "not_found"
-    private = next(_private_paths(call, run), None) if is_read else None
+    private = next(_private_paths(call, run, is_read), None)
     if private is None and is_read and "batch" in primitive.definition.declared.uses.values():
         # The session knows what the runs of its batches have read.
         private = run.session.seen().get("private")
@@ -99,8 +99,9 @@ def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesI
     return files
 
 
-def _private_paths(call: Call, run: Run) -> Iterator[str]:
-    """The private files that a call has read, as examples: those that its arguments name, and one that it opened or could see."""
+def _private_paths(call: Call, run: Run, is_read: bool) -> Iterator[str]:
+    """The private files that a call has read, as examples: one that it opened; if `is_read`, those that its arguments name, and one
+    that it could see."""
     primitive, is_private = call.target.primitive, call.rules.authority.policy.flows.is_private
     assert primitive is not None
     path = call.report.private_path
@@ -108,6 +109,8 @@ def _private_paths(call: Call, run: Run) -> Iterator[str]:
     if shown and primitive.definition.declared.source not in ("command", "server"):
         # It has opened the file. What a command can see, it need not have read.
         yield shown
+    if not is_read:
+        return
     named = [path for path, use in primitive.paths_in(call.arguments) if use in READS]
     for name, kind in primitive.judged.items():
         if kind in ("shell", "program"):

@@ -62,6 +62,12 @@ def redirected(context: CallContext) -> str:
     raise Failure("permission_denied", "no rule lists the host of https://evil.org/send-it-to-eve")
 
 
+@primitive(effects=["read"], paths={"table": "read"})
+def lookup(context: CallContext, table: str) -> str:
+    """Fail, with the words of the table."""
+    raise Failure("not_found", context.workspace.read(table, 100).decode())
+
+
 #: What other requests do while a program waits.
 MEANWHILE: list[Callable[[], Any]] = []
 
@@ -85,7 +91,7 @@ def entry() -> Entry:
     return {"eve": "bob"}
 
 
-TOOLS = [page, send, balance, command, post, reply, entry, redirected, wait]
+TOOLS = [page, send, balance, command, post, reply, entry, redirected, lookup, wait]
 #: The hosts are listed, so that only the rules about flows ask.
 RULES: dict[str, Any] = {"tools": {"page": {"allowed_hosts": ["*"]}, "command": {"ordinary_commands": ["*"]}}}
 
@@ -136,6 +142,7 @@ def agent(make_bench: Any) -> Agent:
         ("find_files", {"pattern": "*"}, {}),
         # An error can have the words of a file.
         ("read_file", {"path": "binary.pem"}, {"private": "binary.pem"}),
+        ("lookup", {"table": ".env"}, {"private": ".env"}),
         ("read_file", {"path": "none.pem"}, {}),
     ],
 )
