@@ -65,10 +65,11 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
         if flows.flows(manifest, program.version):
             version, calls = program.version, planned(call, manifest)
             paths = _files_read(call.target.primitive, call, run)
+            source = run.target.version.source if run.target.version is not None else ""
             for rule, path in flows.begun_by_link(manifest, version, calls, paths).items():
                 run.journal.note_read(rule, path)
             decisions += flows.judge_call(
-                manifest, version, calls, call.arguments, run.arguments, paths, run.journal.has_read, definition
+                manifest, version, calls, call.arguments, run.arguments, paths, run.journal.has_read, definition, source
             )
         decisions += flows.judge_session(
             definition, call.arguments, lambda: _seen_since(call, run, manifest), call.callers

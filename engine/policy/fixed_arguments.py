@@ -13,6 +13,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,8 +22,12 @@ from albert_tools.engine.model.manifest import Alternative, Hole, Part, Value, v
 from albert_tools.engine.model.manifest_match import values_at
 from albert_tools.engine.policy.host_rules import host_of
 
-#: The beginning of a URL, and that up to the end of its authority.
+#: A host and a port.
+Server = tuple[str, int]
+
+#: The beginning of a URL, one in the text of a program, and that up to the end of its authority.
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)
+_URL = re.compile(r"https?://[^\s\"'\\{}]+", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 #: A number that the program has computed.
 _NUMBER = Hole("number")
@@ -63,12 +68,12 @@ def is_fixed(planned: Value, actual: Any, given: Mapping[str, Any], takes_number
 
 
 def is_host_fixed(
-    planned: Value, actual: Any, given: Mapping[str, Any], is_listed: Callable[[str], bool] = lambda host: False
+    planned: Value, actual: Any, given: Mapping[str, Any], is_named: Callable[[Server], bool] = lambda server: False
 ) -> bool:
     """Whether the hosts of a URL, or of a list of URLs, are fixed.
 
-    That depends on the URL alone: if an output has chosen it, but the host is one that the caller or the text of the program names
-    as well, or one that the rules list (`is_listed`), it is no new destination. So is the link to the next page.
+    That depends on the URL alone: if an output has chosen it, but the host is one that the caller names as well, or the text of the
+    program or the rules (`is_named`), it is no new destination. So is the link to the next page.
     """
     templates = [(a, _is_chosen(v)) for v in values_in(planned) for a in v.alternatives if isinstance(a, tuple)]
     named = {_server_of(text) for text in _texts_in(given)}
@@ -77,14 +82,19 @@ def is_host_fixed(
         isinstance(url, str)
         and (
             any(_gives_host(t, url, given, is_chosen) for t, is_chosen in templates)
-            or (server := _server_of(url)) in named - {None}
-            or (server is not None and is_listed(server[0]))
+            or ((server := _server_of(url)) is not None and (server in named or is_named(server)))
         )
         for url in (actual if isinstance(actual, list) else [actual])
     )
 
 
-def _server_of(url: str) -> tuple[str, int] | None:
+@lru_cache(maxsize=256)
+def servers_in(source: str) -> frozenset[Server | None]:
+    """The hosts of all URLs in the text of a program. In its manifest, an unknown text covers the constants beside it."""
+    return frozenset(map(_server_of, _URL.findall(source)))
+
+
+def _server_of(url: str) -> Server | None:
     """The host and the port of a URL; None for other texts. A host alone can be the name of a file, such as ``readme.md``."""
     host = host_of(url) if _SCHEME.match(url) else None
     if host is None:

@@ -20,7 +20,7 @@ from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, Plann
 from albert_tools.engine.model.overlaps import delays, feeds
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed, takes_outputs
+from albert_tools.engine.policy.fixed_arguments import Server, is_fixed, is_host_fixed, servers_in, takes_outputs
 from albert_tools.engine.policy.flow_rules import ARGUMENTS, SEEN, TELLS, FlowRule, seen_in
 from albert_tools.engine.policy.host_rules import host_of, lists_host
 from albert_tools.engine.policy.layers import Layer, written_at
@@ -180,6 +180,7 @@ class FlowJudge:
         paths: Sequence[str] | None,
         has_read: Callable[[str], bool] = lambda what: False,
         definition: ToolDefinition | None = None,
+        source: str = "",
     ) -> list[Decision]:
         """The decisions about one call of a program.
 
@@ -193,10 +194,12 @@ class FlowJudge:
             has_read: Whether the program has read a file by a ``link``, or a file that `begun_by_link` has found for the rule with
                 this digest.
             definition: The tool that is called, to find the hosts that the rules list for it.
+            source: The text of the program, to find the hosts that it names.
         """
 
-        def is_listed(host: str) -> bool:
-            return definition is not None and lists_host(self._layers, definition, host)
+        def is_named(server: Server) -> bool:
+            is_listed = definition is not None and lists_host(self._layers, definition, server[0])
+            return is_listed or server in servers_in(source)
 
         decisions = []
         for flow in self.flows(manifest, version):
@@ -214,7 +217,7 @@ class FlowJudge:
             elif not flow.starters.isdisjoint(planned):
                 # In the run of a batch, nobody knows where its items come from.
                 decisions.append(self._decision("the program", manifest, flow, arguments))
-            elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given, is_listed):
+            elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given, is_named):
                 decisions.append(self._at(flow, manifest, arguments))
         return decisions
 
@@ -301,7 +304,7 @@ class FlowJudge:
         planned: Sequence[int],
         arguments: Mapping[str, Any],
         given: Mapping[str, Any],
-        is_listed: Callable[[str], bool],
+        is_named: Callable[[Server], bool],
     ) -> bool:
         """Whether a flow can reach this call: its argument isn't fixed."""
         if flow.by_control:
@@ -312,7 +315,7 @@ class FlowJudge:
             return False
         values = [manifest.calls[i].arguments.get(name, Value()) for i in planned]
         if _is_host(flow, manifest):
-            return not any(is_host_fixed(value, actual, given, is_listed) for value in values)
+            return not any(is_host_fixed(value, actual, given, is_named) for value in values)
         # It is not known which planned call this is. Of several, one with an output in its place could give any number.
         takes_numbers = len(values) == 1 or not any(map(takes_outputs, values))
         return not any(is_fixed(value, actual, given, takes_numbers) for value in values)

@@ -491,8 +491,10 @@ class TestAProgram:
         follow = "for _ in range(4):\n        url = {}"
         parsed = follow.format("json.loads(json.dumps(tools.entries(url=url)))['next']")
         agent.bench.define(parsed, parameters="url: str", above="import json\n")
-        agent.bench.define("url = 'https://example.org/1'\n    " + follow.format("tools.entries(url=url)['next']"), "u")
-        for tool, given in (("t", {"url": "https://example.org/1"}), ("u", {})):
+        first = "url = 'https://example.org/1'\n    "
+        agent.bench.define(first + follow.format("tools.entries(url=url)['next']"), "u")
+        agent.bench.define(first + parsed, "v", above="import json\n")
+        for tool, given in (("t", {"url": "https://example.org/1"}), ("u", {}), ("v", {})):
             DONE.clear()
             message = agent.call(tool, **given).error.message
             assert message.startswith(
@@ -633,7 +635,7 @@ class TestAProgram:
         more = ["tools.current_time()"] * 101 + ['tools.send(to="ada", text="hello")']
         agent.bench.define("\n    ".join([start, *more]))
         # So everything that the program gets can reach each of its calls.
-        assert "can come from the output of page (web" in agent.call("t").error.message
+        assert "the output of page (web, line 0) can reach to of send" in agent.call("t").error.message
 
     def test_a_denied_flow_by_the_results_of_a_batch_is_not_saved(self, make_bench: Any) -> None:
         denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
