@@ -9,6 +9,14 @@ from __future__ import annotations
 import posixpath
 import unicodedata
 
+#: Files that a shell, git or an editor executes when it starts there, or that name programs that it executes.
+START_UP = frozenset(
+    (
+        ".bash_login .bash_logout .bash_profile .bashrc .profile .zlogin .zprofile .zshenv .zshrc .envrc .exrc .gitconfig .inputrc "
+        ".npmrc .nvimrc .pdbrc .pypirc .vimrc .nvim.lua .dir-locals.el .gdbinit .lldbinit .irbrc .pryrc .yarnrc .yarnrc.yml .cargo "
+        ".vscode .idea .devcontainer .devcontainer.json"
+    ).split()
+)
 #: Hidden files that name no program. Every other file with a hidden name or folder may configure one: `.bashrc`, `.github/…`.
 _HARMLESS = frozenset((".gitignore", ".dockerignore", ".editorconfig"))
 #: Files with commands of builds, tests, packages and services, in lower case.
@@ -50,6 +58,11 @@ def is_executed(path: str) -> bool:
     if name.startswith(".") and name not in (".", ".."):
         return name not in _HARMLESS
     return name in _NAMES or name.endswith(tuple(_ENDS)) or name.startswith(("dockerfile.", "makefile."))
+
+
+def is_start_up(path: str) -> bool:
+    """Whether a path, relative to the top folder of a workspace, is one of `START_UP` or in it."""
+    return _names(path)[0] in START_UP
 
 
 def holds_credentials(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from albert_tools.engine.model.marked_paths import is_start_up
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.layers import written_at
@@ -80,6 +81,9 @@ class ToolPaths:
         if outside and use != "read":
             message = f"{shown} is outside the workspace, where each {use} needs approval"
             return Decision("ask", "shipped.outside_workspace_asks", "outside_workspace", message)
+        if use != "read" and is_start_up(self._inside(path)):
+            message = f"{shown} is read by a shell, a tool or an editor that starts here, so each {use} needs approval"
+            return Decision("ask", "shipped.start_up_files", "path", message)
         return None
 
     def divides(self, folder: str) -> bool:
@@ -150,5 +154,9 @@ class ToolPaths:
         return path != self._workspace and not path.startswith(f"{self._workspace}/")
 
     def _shown(self, path: str) -> str:
-        inside = path.removeprefix(f"{self._workspace}/")
+        inside = self._inside(path)
         return repr("." if inside == self._workspace else inside)
+
+    def _inside(self, path: str) -> str:
+        """The path relative to the workspace, if it is in it."""
+        return path.removeprefix(f"{self._workspace}/")

@@ -18,6 +18,7 @@ from typing import Literal
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.folders import around, outermost, within
+from albert_tools.engine.model.marked_paths import START_UP
 from albert_tools.engine.policy.writable_paths import writable_in_workspace
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
 from albert_tools.engine.sandbox.command.view import View, programs
@@ -31,14 +32,6 @@ MAX_ENTRIES = 50_000
 #: The most subfolders of the workspace that are checked for repositories. The folders above the working directory are checked too.
 _MAX_FOLDERS = 500
 
-#: Files that a shell, git or an editor executes when it starts there, or that name programs that it executes.
-_START_UP = frozenset(
-    (
-        ".bash_login .bash_logout .bash_profile .bashrc .profile .zlogin .zprofile .zshenv .zshrc .envrc .exrc .gitconfig .inputrc "
-        ".npmrc .nvimrc .pdbrc .pypirc .vimrc .nvim.lua .dir-locals.el .gdbinit .lldbinit .irbrc .pryrc .yarnrc .yarnrc.yml .cargo "
-        ".vscode .idea .devcontainer .devcontainer.json"
-    ).split()
-)
 #: Files and folders in a git folder that name commands, or that name another git folder.
 _OF_GIT = ("config", "config.worktree", "commondir", "hooks")
 _CONFIGURATION = ("config", "config.worktree")
@@ -161,7 +154,7 @@ def _exists_or_made(workspace: int, root: str, path: str) -> bool:
 def _protected(root: str, start: str, folders: Iterable[str], own: str | None, free: Collection[str]) -> Iterator[str]:
     """The existing files and folders that the command can't change, except the `free` ones in git's `own` folder."""
     for name in _names(root):
-        if name in _START_UP or protected_folder(name) == ALBERT_FOLDER:
+        if name in START_UP or protected_folder(name) == ALBERT_FOLDER:
             yield f"{root}/{name}"
     # The Python interpreter of the service, if it is in the workspace.
     yield from (path for path in programs() if path != root and within(path, root))

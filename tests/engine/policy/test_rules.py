@@ -235,6 +235,21 @@ def test_every_change_outside_the_workspace_needs_approval(use: str, verdict: st
     assert decision is None or decision.rule == "shipped.outside_workspace_asks"
 
 
+@pytest.mark.parametrize("rules", [{}, {"writable_paths": ["."]}])
+@pytest.mark.parametrize(
+    ("path", "use", "asks"),
+    [
+        (".vscode/tasks.json", "write", True),
+        (".BashRC", "delete", True),
+        (".bashrc", "read", False),
+        ("sub/.envrc", "write", False),
+    ],
+)
+def test_a_change_of_a_start_up_file_needs_approval(rules: dict[str, Any], path: str, use: str, asks: bool) -> None:
+    decision = policy(rules).paths.of(DELETE).judge(f"/w/{path}", use)
+    assert (decision and decision[:2]) == (("ask", "shipped.start_up_files") if asks else None)
+
+
 def test_the_lowest_number_applies() -> None:
     rules = policy(
         {
