@@ -496,7 +496,7 @@ def _sandbox_problems(made: Primitive) -> Iterator[str]:
 
 def _callback_problems(made: Primitive) -> Iterator[str]:
     """A callback of the wrong kind would fail, or do nothing, when it is called."""
-    if inspect.isgeneratorfunction(made.function) or inspect.isasyncgenfunction(made.function):
+    if _yields(made.function):
         yield "it yields values; return all of them, for example as a list"
     checks = made.settings if callable(made.settings) else None
     for option, callback, wanted, arguments in (
@@ -515,12 +515,18 @@ def _callback_problems(made: Primitive) -> Iterator[str]:
         if wanted and is_async != (wanted == "async"):
             kind = "an `async def`" if wanted == "async" else "an ordinary `def`"
             yield f"`{option}` must be {kind}"
+        elif option != "settings" and _yields(callback):
+            yield f"`{option}` must not yield values: nothing in it would be executed"
         try:
             inspect.signature(callback).bind(*arguments)
         except TypeError:
             yield f"`{option}` must take {' and '.join(arguments)}"
         except ValueError:
             continue  # A builtin without a signature.
+
+
+def _yields(function: object) -> bool:
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
 
 
 def _invariant_problems(definition: ToolDefinition, invariant: Invariant) -> Iterator[str]:

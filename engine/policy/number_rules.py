@@ -112,5 +112,13 @@ def _other_rates(examined: Examined) -> Iterator[tuple[str, float]]:
             yield f"{layer.place}categories.{definition.category}.{RATE.name}", rate
 
 
-SIZES = RuleKind((SIZE,), effects=FILE_USES, uses=FILE_USES, not_for="touches no files")
+def _lint_size(examined: Examined) -> Iterator[Finding]:
+    """Find sizes that no tool of the section can write."""
+    size, most = SIZE.of(examined.section), MAX_WRITE // MiB
+    uses = [FILE_USES.intersection(d.declared.uses.values()) for d in examined.tools]
+    if size is not None and size > most and uses and all(use and "read" not in use for use in uses):
+        yield f"{examined.place}.{SIZE.name}", f"{size:g} MiB are never reached: at most {most} can be written"
+
+
+SIZES = RuleKind((SIZE,), effects=FILE_USES, uses=FILE_USES, not_for="touches no files", lint=_lint_size)
 TIMES_AND_RATES = RuleKind((TIMEOUT, RATE), for_composites=True, lint=_lint)

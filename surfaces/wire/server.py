@@ -25,11 +25,15 @@ MAX_SOCKET_PATH = 100
 
 #: Connections to one address.
 MAX_CONNECTIONS = 256
+#: Requests on one connection at the same time.
+MAX_STREAMS = 100
+#: Requests on all connections to both addresses.
+_ALL_STREAMS = 2 * MAX_CONNECTIONS * MAX_STREAMS
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE),
     ("grpc.max_send_message_length", MAX_MESSAGE),
-    ("grpc.max_concurrent_streams", 100),
+    ("grpc.max_concurrent_streams", MAX_STREAMS),
     # Without these two, gRPC would receive more of a message than a method has asked for, and share a port with another server.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.so_reuseport", 0),
@@ -39,6 +43,9 @@ _OPTIONS = (
     # files of this process.
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
     ("grpc.max_connection_idle_ms", 60_000),
+    # While gRPC has 1,000 requests that no code of ours has seen, it would cancel those of anybody. Here each client has its share.
+    ("grpc.server.max_pending_requests", _ALL_STREAMS),
+    ("grpc.server.max_pending_requests_hard_limit", _ALL_STREAMS),
 )
 
 

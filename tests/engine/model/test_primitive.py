@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -138,6 +138,10 @@ async def one_argument(arguments: Any) -> str:
     return ""
 
 
+def yielding(arguments: Any, settings: Any, network: Any) -> Iterator[None]:
+    yield
+
+
 class Awaited:
     async def __call__(self, arguments: Any) -> None: ...
 
@@ -182,6 +186,7 @@ class Awaited:
         (lambda: primitive(refuse=Awaited())(a_fine), "`refuse` must be an ordinary `def`"),
         (lambda: primitive(refuse=lambda: None)(a_fine), "`refuse` must take the arguments"),  # type: ignore[arg-type, misc]
         (lambda: primitive(deny=lambda given: None)(a_fine), "`deny` must take the arguments and the settings and"),  # type: ignore[arg-type, misc]
+        (lambda: primitive(deny=yielding)(a_fine), "`deny` must not yield values"),
         (lambda: primitive(settle=lambda: None)(a_fine), "`settle` must take the call"),  # type: ignore[arg-type, misc]
         (lambda: primitive(settings=one_argument)(a_fine), "`settings` must be an ordinary `def`"),  # type: ignore[arg-type]
         (lambda: primitive(a_yielding), "it yields values; return all of them"),

@@ -19,6 +19,7 @@ TOOLS = [
     ToolDefinition("tests", "", (), {}, ("execute",), timeout=3600),
     ToolDefinition("vcs", "", (ToolParameter("op", {"enum": ["push", "log"]}),), {}, declared=_OPERATION, effects=()),
     ToolDefinition("free", "", (ToolParameter("op", {"type": "string"}),), {}, declared=_OPERATION, effects=("write",)),
+    ToolDefinition("put", "", (), {}, ("write",), declared=Declared({"path": "write"})),
     ToolDefinition("calm", "", (), {}, (), allowed_modes=("NORMAL",)),
 ]
 
@@ -130,6 +131,10 @@ TOOLS = [
                 "tools.bash.max_file_size_mb: denied until this is corrected: bash touches no files",
                 "tools.bash.allowed_models: denied until this is corrected: bash asks no model",
             ],
+        ),
+        (
+            {"tools": {"put": {"max_file_size_mb": 101}, "read_file": {"max_file_size_mb": 101}}},
+            ["tools.put.max_file_size_mb: 101 MiB are never reached: at most 100 can be written"],
         ),
         ({"free_hosts": ["a.example"], "writable_paths": ["src/**"]}, []),
         (

@@ -149,6 +149,22 @@ def test_connections_to_the_port_leave_the_socket_and_the_files_to_others(wire: 
         wait_until(lambda: len(os.listdir("/proc/self/fd")) - before < 2 * MAX_CONNECTIONS + 150)
 
 
+def test_a_flood_at_the_port_cancels_nothing_at_the_socket(wire: Wire) -> None:
+    with ExitStack() as opened:
+        # While the server is busy, more requests arrive than gRPC would keep.
+        busy = threading.Event()
+        wire.loop.call_soon_threadsafe(busy.wait, PATIENCE)
+        strangers = [grpc.insecure_channel(wire.addresses[1], options=[("c", n)]) for n in range(20)]
+        for stranger in strangers:
+            opened.callback(stranger.close)
+        flood = [stranger.unary_unary("/x.Y/Z").future(b"") for stranger in strangers for _ in range(100)]
+        honest = wire.channel.unary_unary(f"/{SERVICE}/Invoke").future(b"")
+        time.sleep(1)
+        busy.set()
+        assert honest.result(PATIENCE)
+        assert {call.code() for call in flood} == {grpc.StatusCode.UNIMPLEMENTED}
+
+
 def retried(call: Callable[[], Any]) -> Any:
     """The answer to a request that may be refused because others wait."""
     while True:
