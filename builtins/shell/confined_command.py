@@ -229,11 +229,16 @@ async def result_of(context: CallContext, ran: CompletedCommand) -> CommandResul
 
 async def program_result(context: CallContext, ran: CompletedCommand) -> ProgramResult:
     """The result of a command whose streams were collected apart too."""
+    stdout, stderr = _apart(ran)
+    return {**await result_of(context, ran), "stdout": stdout, "stderr": stderr}
+
+
+def _apart(ran: CompletedCommand) -> tuple[str, str]:
     from albert_tools.engine.sandbox.command.output import shown_together
 
     assert ran.streams is not None
     output, errors = shown_together(*ran.streams, MAX_OUTPUT)
-    return {**await result_of(context, ran), "stdout": output.text, "stderr": errors.text}
+    return output.text, errors.text
 
 
 async def stored_output(context: CallContext, ran: CompletedCommand) -> str | None:
@@ -262,6 +267,8 @@ async def _details(context: CallContext, ran: CompletedCommand) -> dict[str, Any
     details: dict[str, Any] = {"output": shown.text, "truncated": truncated}
     if errors is not None:
         details["errors"] = errors.text
+    if ran.streams is not None:
+        details["stdout"], details["stderr"] = _apart(ran)
     if truncated:
         details["handle"] = await stored_output(context, ran)
     return details

@@ -74,7 +74,7 @@ async def bash(
     rules forbid files that the repository tracks, use the tool `git` instead of the program; if they list the writable paths,
     use it to commit.
 
-    Fails with `timeout` (every process is killed; details have the "output" so far; changes made so far stay),
+    Fails with `timeout` (every process is killed; details have "output", "stdout" and "stderr" so far; changes made so far stay),
     `memory_limit`, `process_limit`, `not_found` or `not_a_directory` (cwd), `permission_denied` (not allowed, or cwd outside
     the workspace), `sandbox_unavailable` (this machine cannot confine it, so it does not run), `invalid_arguments`, `io_error`.
 

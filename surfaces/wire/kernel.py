@@ -196,8 +196,9 @@ class Kernel:
     async def put_content(self, _: Any, context: Any) -> bytes:
         """Store the content of a stream of chunks for the session of the metadata."""
         token, client = await self._session(context)
+        trace = _metadata(context, "traceparent")
         try:
-            await demand(self._service, token)
+            await demand(self._service, token, trace)
             with self._places.enter(client):
                 async with self._room_for_contents.reserve(client, _CONTENT):
                     try:
@@ -205,7 +206,7 @@ class Kernel:
                             content = await _collected(context)
                     except TimeoutError:
                         raise Failure("timeout", "the client sends too slowly") from None
-                    ref = str((await store(self._service, token, content)).value())
+                    ref = str((await store(self._service, token, content, trace)).value())
         except Failure as failure:
             await _abort(context, failure)
         return bytes(pb.ContentHash(hash=bytes.fromhex(ref.removeprefix("b3:"))).SerializeToString())

@@ -15,7 +15,7 @@ from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.service import ToolService
 
 
-async def demand(service: ToolService, token: str) -> None:
+async def demand(service: ToolService, token: str, trace: str | None) -> None:
     """Require that the session of a token may store contents at all, before room for one is reserved and it is received.
 
     Raises:
@@ -32,10 +32,10 @@ async def demand(service: ToolService, token: str) -> None:
         denied = True
     if denied:
         # The pipeline records the denial.
-        (await store(service, token, b"")).value()
+        (await store(service, token, b"", trace)).value()
 
 
-async def store(service: ToolService, token: str, content: bytes) -> ToolResult:
+async def store(service: ToolService, token: str, content: bytes, trace: str | None) -> ToolResult:
     """Store a content for the session of a token. The output of the result is its reference."""
 
     async def function(context: CallContext, content_hash: str, size_bytes: int) -> str:
@@ -48,5 +48,5 @@ async def store(service: ToolService, token: str, content: bytes) -> ToolResult:
 
     digest = await asyncio.to_thread(lambda: blake3(content).hexdigest())
     arguments = {"content_hash": f"b3:{digest}", "size_bytes": len(content)}
-    invocation = ToolInvocation(put_content.name, arguments, session=token)
+    invocation = ToolInvocation(put_content.name, arguments, session=token, trace=trace)
     return await service.actions.invoke(replace(put_content, function=function), invocation)

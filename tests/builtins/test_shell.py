@@ -200,9 +200,12 @@ async def test_a_signal_is_named(context: Any) -> None:
 
 async def test_a_timeout_reports_the_output_so_far_and_kills(context: Any, root: Path) -> None:
     failure, seconds = await timed_out(
-        context, f"echo so far; {STAY}", lambda failure: bool(failure.details["output"] and (root / "beats").exists())
+        context,
+        f"echo so far; echo wrong >&2; {STAY}",
+        lambda failure: bool(failure.details["stderr"] and (root / "beats").exists()),
     )
-    assert failure.details == {"output": "so far\n", "truncated": False}
+    assert sorted(failure.details.pop("output").splitlines()) == ["so far", "wrong"]
+    assert failure.details == {"stdout": "so far\n", "stderr": "wrong\n", "truncated": False}
     kind, facts = context.effects[0]
     assert (kind, facts["exit_code"], facts["over"], facts["seconds"] >= seconds) == ("execute", None, "timeout", True)
     assert await gone(root)

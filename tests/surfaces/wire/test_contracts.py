@@ -469,6 +469,16 @@ def test_the_metadata_names_the_turn_of_a_call(world: World) -> None:
     assert world.entries("call")[-1].data["turn"] == "7"
 
 
+def test_the_metadata_gives_a_call_and_a_content_their_place_in_a_trace(world: World) -> None:
+    metadata = (("session-token", world.token), ("traceparent", f"00-{'a' * 32}-{'b' * 16}-01"))
+    (world.work / "traced.txt").write_text("x")
+    read = pb.ToolRequest(request_id="r", session_token=world.token, file_read=pb.FileRead(path="traced.txt"))
+    world.channel.unary_unary(f"/{SERVICE}/Invoke")(read.SerializeToString(), metadata=metadata, timeout=PATIENCE)
+    chunk = pb.Chunk(data=b"x").SerializeToString()
+    world.channel.stream_unary(f"/{SERVICE}/PutContent")(iter([chunk]), metadata=metadata, timeout=PATIENCE)
+    assert [entry.data["trace"][3:35] for entry in world.entries("call")[-2:]] == ["a" * 32] * 2
+
+
 def test_the_strict_form_of_a_result(world: World) -> None:
     def strict(**fields: Any) -> Any:
         response = world.ask(strict=True, **fields)
