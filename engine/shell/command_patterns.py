@@ -8,6 +8,7 @@ A person who approves a command is offered the pattern that matches this command
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -41,13 +42,13 @@ def matches(pattern: str, argv: Sequence[str]) -> bool:
 
 def may_match(pattern: str, argv: Sequence[str]) -> bool:
     """Whether `argv` could match. An unknown word can be any text, and a program matches by its name in any folder."""
-    return _fits(_words(pattern), argv, maybe=True)
+    return _fits(_words(pattern, by_name=True), argv, maybe=True)
 
 
 def may_start(pattern: str, argv: Sequence[str]) -> bool:
     """Whether a program that nobody knows could run a command that matches: some of its words, or of the words in them."""
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
-    return any(_fits(_words(pattern), words, maybe=True, anywhere=True) for words in (argv, inner))
+    return any(_fits(_words(pattern, by_name=True), words, maybe=True, anywhere=True) for words in (argv, inner))
 
 
 def stands_in(pattern: str, text: str) -> bool:
@@ -55,7 +56,7 @@ def stands_in(pattern: str, text: str) -> bool:
     text = _ESCAPED.sub(lambda match: _decoded(match[1]), text)
     # `printf` and others decode escapes anywhere. Make joins lines, and takes `$X` for a variable.
     readings = (text, _ONE_LETTER.sub("", _decoded(_CONTINUED.sub("", text))))
-    return any(_fits(_words(pattern), _inner_words(each), maybe=True, anywhere=True) for each in readings)
+    return any(_fits(_words(pattern, by_name=True), _inner_words(each), maybe=True, anywhere=True) for each in readings)
 
 
 def _decoded(text: str) -> str:
@@ -92,12 +93,14 @@ def exact_pattern(argv: Sequence[str]) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _words(pattern: str) -> tuple[Starred | None, ...]:
-    """Each word; None for any number of words."""
+def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
+    """Each word; None for any number of words. If `by_name`, the folder of the program is left out."""
     try:
         words = shlex.split(pattern)
     except ValueError:
         words = pattern.split()
+    if by_name and words:
+        words[0] = words[0].rpartition("/")[2].lower()
     starred_words: list[Starred | None] = []
     for word in words:
         if word != "*":
@@ -138,13 +141,15 @@ def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, any
 
 
 def _names(word: str, position: int, anywhere: bool) -> Iterator[str]:
-    """The texts that a word can stand for: the first word of a command for a program in any folder.
+    """The texts that a word can stand for: the first word of a command for a program in any folder, a further one for its path.
 
     If the command can be anywhere, its first word can also follow a ``=``, ``!`` or ``@``, or the letters of options; a further
     word can follow a ``=``, or end before a ``/``.
     """
     if position:
         yield word
+        if "/" in word and "://" not in word:
+            yield posixpath.normpath(word)
         if anywhere:
             yield word.rpartition("=")[2]
             yield word.partition("/")[0]

@@ -301,6 +301,10 @@ def test_other_commands_ask_although_some_commands_are_forbidden(command: str) -
         ("npm run deploy *", "npm run --silent deploy"),
         ("python3 manage.py flush *", "python3 manage.py --settings=s -v flush"),
         ("git switch main *", "git switch -q main"),
+        ("/usr/bin/rm *", "rm x"),
+        ("./Deploy.sh *", "Deploy.sh"),
+        ("./Deploy.sh *", "bash sub/../Deploy.sh"),
+        ("python3 manage.py flush *", "python3 ./manage.py flush"),
     ],
 )
 def test_what_a_command_could_be_or_could_run_is_compared_with_any_pattern(pattern: str, command: str) -> None:
