@@ -238,13 +238,16 @@ class Albert:
             env.pop(name, None)
         parent = commands(words, self.has_mounts)
         child = parent.fork(run_albert_on_a_terminal, list(words), self.project, env, Path(os.ttyname(theirs)))
-        seen = b""
+        seen, echoed = b"", -1
         started = time.monotonic()
         while (passed := time.monotonic() - started) < PATIENCE:
             # Other systems than Linux do not tell whether a process reads from a terminal. There, three seconds are enough time.
             waits = _waits(child.pid, theirs) if sys.platform == "linux" else passed > 3
+            # The terminal sends back what was typed when it has it, so until then the command can't have read it.
+            waits = waits and len(seen) > echoed
             if keys and (seen.count(until.encode()) > typed_so_far if until else waits):
                 first, typed_so_far = keys.pop(0), typed_so_far + 1
+                echoed = len(seen) if isinstance(first, bytes) else -1
                 os.write(ours, first) if isinstance(first, bytes) else first()
             over = not child.alive
             if select.select([ours], [], [], 0 if over else 0.02)[0]:
@@ -308,12 +311,13 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 def _waits(process: int, terminal: int) -> bool:
     """Whether the system reports that a process is reading from its terminal, and has read all that was typed so far."""
+    # First, because a process that has not been scheduled since the last key still seems to read, and would lose the next one.
+    if struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, b"\0" * 4))[0]:
+        return False
     try:
-        reads = Path(f"/proc/{process}/wchan").read_text() in ("n_tty_read", "wait_woken")
+        return Path(f"/proc/{process}/wchan").read_text() in ("n_tty_read", "wait_woken")
     except OSError:
         return False
-    # A process that has not been scheduled since the last key still seems to read, and would lose the next one.
-    return reads and not struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, b"\0" * 4))[0]
 
 
 @pytest.fixture
