@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.definition import ToolDefinition
@@ -115,13 +115,15 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
             message = f"{_name(part)} can't be read, so it could be a forbidden command"
             yield Decision("deny", rule, "command", message, part.hint)
         for pattern in patterns or ():
-            if part.argv and may_match(pattern, part.argv):
-                certain = matches(pattern, part.argv) or "\0" not in "".join(part.argv)
+            if part.argv and may_match(pattern, part.argv, judgement.folders):
+                certain = matches(pattern, part.argv, judgement.folders) or "\0" not in "".join(part.argv)
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
                 hint = "do without it" if certain else "write it out, without variables"
                 yield Decision("deny", rule, "command", message, hint)
             # It can also get the text of another part: by a variable, a pipe, a here-document.
-            elif part.starts and (may_start(pattern, part.argv) or stands_in(pattern, judgement.text)):
+            elif part.starts and (
+                may_start(pattern, part.argv, judgement.folders) or stands_in(pattern, judgement.text)
+            ):
                 message = f"{_name(part)} could run a command that is forbidden by {pattern!r}"
                 hint = "write the command out by itself, without variables and without another program around it"
                 yield Decision("deny", rule, "command", message, hint)
@@ -134,7 +136,7 @@ def _allowed(place: str, section: Section, judgement: Judgement, tool: str) -> I
     rule = f"{place}.{ALLOWED.name}"
     for part in judgement.parts if patterns is not None else ():
         if part.unreadable or (part.argv and not part.only_runs):
-            if not any(matches(pattern, part.argv) for pattern in patterns or ()):
+            if not any(matches(pattern, part.argv, judgement.folders) for pattern in patterns or ()):
                 message = f"{_name(part)} is not among the commands that {tool} may run"
                 hint = f"use a command that is listed, or ask for it to be added to {written_at(rule)}"
                 yield Decision("deny", rule, "command", message, hint)
@@ -146,7 +148,7 @@ def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> It
     patterns = DANGEROUS.of(section)
     rule = f"{place}.{DANGEROUS.name}"
     for part in judgement.parts if patterns else ():
-        if part.argv and any(may_match(pattern, part.argv) for pattern in patterns or ()):
+        if part.argv and any(may_match(pattern, part.argv, judgement.folders) for pattern in patterns or ()):
             message = f"{_name(part)} is dangerous: the rules list it"
             yield Decision("ask", rule, "dangerous_command", message, "do without it", WHOLE_CALL)
 
@@ -155,9 +157,9 @@ def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: J
     asking = [
         part
         for part in judgement.parts
-        if part.verdict != "ordinary" and not _listed_as_ordinary(layers, definition, part)
+        if part.verdict != "ordinary" and not _listed_as_ordinary(layers, definition, part, judgement.folders)
     ]
-    line = _line_for_owner(asking)
+    line = _line_for_owner(asking, judgement.folders)
     for part in asking:
         if part.verdict == "dangerous":
             message = f"{_name(part)} is dangerous ({part.danger}): {part.why}"
@@ -172,22 +174,28 @@ def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: J
             yield Decision("ask", "shipped.unknown_command", "unknown_command", message, hint, WHOLE_CALL)
 
 
-def _line_for_owner(asking: list[Part]) -> str | None:
+def _line_for_owner(asking: list[Part], folders: Sequence[str]) -> str | None:
     """The line of the rules with which these commands need no approval; None if a pattern can't or should not list them all."""
-    from albert_tools.engine.shell.command_patterns import exact_pattern
+    from albert_tools.engine.shell.command_patterns import exact_pattern, placed
 
-    patterns = [exact_pattern(part.argv) if part.verdict == "unknown" else None for part in asking]
-    if not patterns or None in patterns:
+    known = [
+        part.verdict == "unknown" and exact_pattern(placed(part.argv, folder)) for part in asking for folder in folders
+    ]
+    patterns = list(dict.fromkeys(known))
+    # In several folders, one line may mean several files.
+    if not all(patterns) or not patterns or len(patterns) > len(asking):
         return None
-    return f"{ORDINARY.name}: {json.dumps(list(dict.fromkeys(patterns)))}"
+    return f"{ORDINARY.name}: {json.dumps(patterns)}"
 
 
-def _listed_as_ordinary(layers: tuple[Layer, ...], definition: ToolDefinition, part: Part) -> bool:
+def _listed_as_ordinary(
+    layers: tuple[Layer, ...], definition: ToolDefinition, part: Part, folders: Sequence[str]
+) -> bool:
     """Whether the owner's rules list this command as ordinary, by a pattern that names its program."""
     from albert_tools.engine.shell.command_patterns import matches, names_a_program
 
     return bool(part.argv) and any(
-        names_a_program(pattern) and matches(pattern, part.argv)
+        names_a_program(pattern) and matches(pattern, part.argv, folders)
         for layer, _, section in sections_of(layers, definition)
         if layer.owner
         for pattern in ORDINARY.of(section) or ()

@@ -30,27 +30,44 @@ _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
 #: Words of such a text that can be anything: variables, and the names and files that git can give to commands.
 _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
+#: A word that names a file: by its folder, or by the end of its name.
+_FILE = re.compile(r"(?!-|\w+:)(?:[^/]*/.*|.*\.[A-Za-z]\w*)", re.DOTALL)
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
 #: The most letters of options in one word.
 _MAX_LETTERS = 16
 
 
-def matches(pattern: str, argv: Sequence[str]) -> bool:
-    """Whether `argv` certainly matches. A NUL in a word is an unknown part."""
-    return _fits(_words(pattern), argv, maybe=False)
+def matches(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
+    """Whether `argv` certainly matches in each of the folders. A NUL in a word is an unknown part."""
+    return all(_fits(_words(pattern), placed(argv, folder), maybe=False) for folder in folders)
 
 
-def may_match(pattern: str, argv: Sequence[str]) -> bool:
-    """Whether `argv` could match. An unknown word can be any text, and a program matches by its name in any folder."""
-    return _fits(_words(pattern, by_name=True), argv, maybe=True)
+def placed(argv: Sequence[str], folder: str) -> Sequence[str]:
+    """The words of a command that starts in a folder of the workspace, with its files as they are named from the workspace."""
+    if folder in ("", "."):
+        return argv
+    return [_from_workspace(word, folder) if _FILE.fullmatch(word) else word for word in argv]
 
 
-def may_start(pattern: str, argv: Sequence[str]) -> bool:
+def _from_workspace(word: str, folder: str) -> str:
+    path = HOLE if HOLE in folder else posixpath.normpath(posixpath.join(folder, word))
+    return f"./{path}" if word.startswith("./") else path
+
+
+def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
+    """Whether `argv` could match. An unknown word can be any text, a program matches by its name in any folder, and a word can be a
+    path from each of the folders."""
+    return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=folders)
+
+
+def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether a program that nobody knows could run a command that matches: some of its words, or of the words in them."""
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
-    return any(_fits(_words(pattern, by_name=True), words, maybe=True, anywhere=True) for words in (argv, inner))
+    words = _words(pattern, by_name=True)
+    return any(_fits(words, each, maybe=True, anywhere=True, folders=folders) for each in (argv, inner))
 
 
+@lru_cache(maxsize=256)
 def stands_in(pattern: str, text: str) -> bool:
     """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
     text = _ESCAPED.sub(lambda match: _decoded(match[1]), text)
@@ -94,13 +111,16 @@ def exact_pattern(argv: Sequence[str]) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
-    """Each word; None for any number of words. If `by_name`, the folder of the program is left out."""
+    """Each word; None for any number of words. If `by_name`, the folder of the program is left out, and paths have one spelling."""
     try:
         words = shlex.split(pattern)
     except ValueError:
         words = pattern.split()
     if by_name and words:
-        words[0] = words[0].rpartition("/")[2].lower()
+        name = words[0].rpartition("/")[2].lower()
+        words = [posixpath.normpath(word) if _is_path(word) else word for word in words]
+        # That of `./scripts/*` is any program of the folder.
+        words[0] = name if name.strip("*") else words[0]
     starred_words: list[Starred | None] = []
     for word in words:
         if word != "*":
@@ -110,7 +130,17 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
     return tuple(starred_words)
 
 
-def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, anywhere: bool = False) -> bool:
+def _is_path(word: str) -> bool:
+    return "/" in word and "://" not in word
+
+
+def _fits(
+    words: Sequence[Starred | None],
+    argv: Sequence[str],
+    maybe: bool,
+    anywhere: bool = False,
+    folders: Sequence[str] = ("",),
+) -> bool:
     """Whether `argv` matches: certainly or (`maybe`) possibly, as a whole or (`anywhere`) from some word to another."""
     # Every position in the pattern that the words so far can have led to.
     at = start = _skipped({0}, words)
@@ -127,7 +157,9 @@ def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, any
             word = words[position]
             if word is None:
                 after.add(position)
-            elif word.fits(arg) or (maybe and any(_could_fit(word, name) for name in _names(arg, position, anywhere))):
+            elif word.fits(arg) or (
+                maybe and any(_could_fit(word, name) for name in _names(arg, position, anywhere, folders))
+            ):
                 after.add(position + 1)
         if maybe and arg == HOLE:
             # It may be no word or several.
@@ -140,16 +172,16 @@ def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, any
     return len(words) in at
 
 
-def _names(word: str, position: int, anywhere: bool) -> Iterator[str]:
+def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> Iterator[str]:
     """The texts that a word can stand for: the first word of a command for a program in any folder, a further one for its path.
 
     If the command can be anywhere, its first word can also follow a ``=``, ``!`` or ``@``, or the letters of options; a further
     word can follow a ``=``, or end before a ``/``.
     """
+    if _is_path(word) or (position and not word.startswith("-")):
+        yield from (posixpath.normpath(posixpath.join(folder, word)) for folder in folders)
     if position:
         yield word
-        if "/" in word and "://" not in word:
-            yield posixpath.normpath(word)
         if anywhere:
             yield word.rpartition("=")[2]
             yield word.partition("/")[0]

@@ -6,6 +6,7 @@ The sandbox bounds what a command can reach. The judgement decides when a person
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -33,13 +34,18 @@ from albert_tools.engine.shell.word import HOLE, Unclear, Unreadable, Word
 MAX_DEPTH = 8
 #: Parts of one judgement. A text with more asks.
 MAX_PARTS = 500
+#: Folders in which the parts may start. The further ones of a text count as unknown.
+_MAX_FOLDERS = 8
 
+_CD = ("cd", "pushd", "chdir")
 _SHELLS = ("bash", "sh")
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
 #: An option by which a program tells what it does.
 _VERBOSE = re.compile(r"^-\w*v|^--v")
+#: An option by which a program runs another one in a folder.
+_ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
@@ -64,7 +70,7 @@ def _judged_cached(source: str, folder: str) -> Judgement:
 def _judged_text(source: str, folder: str) -> Judgement:
     judge = _Judge(source, folder)
     judge.read(source, 0)
-    return Judgement(tuple(dict.fromkeys(judge.parts)), source)
+    return Judgement(tuple(dict.fromkeys(judge.parts)), source, tuple(judge.folders))
 
 
 def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
@@ -98,7 +104,7 @@ def judge_argv(argv: tuple[str, ...], folder: str = "") -> Judgement:
         judge.report(Unreadable("it is too long, or holds NUL characters"), " ".join(argv))
     else:
         judge.call([Word(word) for word in argv], text, 0)
-    return Judgement(tuple(dict.fromkeys(judge.parts)), text)
+    return Judgement(tuple(dict.fromkeys(judge.parts)), text, tuple(judge.folders))
 
 
 class _Judge:
@@ -109,6 +115,7 @@ class _Judge:
         self.harmless: set[str] = set()
         self.loose: dict[str, str] = {}
         self._start = Start(folder)
+        self.folders = [folder]
         self.parts: list[Part] = []
         #: Whether a file got new content, which a later command could run.
         self._wrote = False
@@ -183,19 +190,35 @@ class _Judge:
             self.report(Unreadable("it runs too many commands"), about)
             return
         inner_commands: list[Sequence[Word]] = []
+        runs = True
         try:
             if depth > MAX_DEPTH:
                 raise Unreadable("its commands run each other too deeply", about)
             does_more = self._demand_ordinary(argv, about, depth, inner_commands)
             # The owner's patterns also apply to a program that only runs another one.
             self.parts.append(Part("ordinary", text_of(argv), _argv(argv), only_runs=not does_more))
+            runs = bool(inner_commands)
             if does_more:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
             self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}
+        self._note_folder(_argv(argv), runs)
         for inner in inner_commands:
             self.call(inner, text_of(inner), depth + 1)
+
+    def _note_folder(self, argv: Sequence[str], runs: bool) -> None:
+        """Note that further parts may start in another folder. Parts that stand before may do so, too: in a loop or a function."""
+        if argv[0] in _CD:
+            entered = argv[-1] if len(argv) > 1 and not argv[-1].startswith(("-", "~")) else HOLE
+        elif runs and any(map(_ENTERS.match, argv)):
+            entered = HOLE
+        else:
+            return
+        further = [HOLE if HOLE in entered else posixpath.join(folder, entered) for folder in self.folders]
+        self.folders = [*dict.fromkeys(map(posixpath.normpath, (*self.folders, *further)))]
+        if len(self.folders) > _MAX_FOLDERS:
+            self.folders = [*self.folders[:_MAX_FOLDERS], HOLE]
 
     def _demand_ordinary(self, argv: Sequence[Word], about: str, depth: int, inner: list[Sequence[Word]]) -> bool:
         """Raises `Unclear` unless the call itself is ordinary; the commands that it runs are added to `inner`.

@@ -37,10 +37,12 @@ class Part(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """All parts. The commands in a text for `sh -c` come before it."""
+    """All parts. The commands in a text for `sh -c` come before it. `folders` are those in which a part may start, relative to the
+    workspace or absolute; a NUL is a folder that is not known."""
 
     parts: tuple[Part, ...]
     text: str
+    folders: tuple[str, ...] = ("",)
 
     @property
     def verdict(self) -> Verdict:

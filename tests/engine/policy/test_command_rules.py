@@ -14,15 +14,18 @@ from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import read_governance
+from albert_tools.engine.shell.command_patterns import stands_in
 
 BASH = ToolDefinition("bash", "", (), {}, ("execute",), category="execute")
 
 
-def judged(command: str, owner: Mapping[str, Any], project: Mapping[str, Any] | None = None) -> Decision | None:
+def judged(
+    command: str, owner: Mapping[str, Any], project: Mapping[str, Any] | None = None, folder: str = ""
+) -> Decision | None:
     rules = read_governance({"tools": {"bash": owner}})
     if project is not None:
         rules = rules.tightened(read_governance({"tools": {"bash": project}}))
-    found = Policy(rules.layers(), "/w", "/home/user").touches(BASH, [Resource("shell", command, "")])
+    found = Policy(rules.layers(), "/w", "/home/user").touches(BASH, [Resource("shell", command, folder)])
     return strictest(found) if found else None
 
 
@@ -311,6 +314,70 @@ def test_what_a_command_could_be_or_could_run_is_compared_with_any_pattern(patte
     decision = judged(command, {"forbidden_commands": [pattern]})
     assert decision is not None
     assert decision.rule == "tools.bash.forbidden_commands"
+
+
+@pytest.mark.parametrize(
+    ("folder", "command", "is_listed"),
+    [
+        ("", "./build.sh x", True),
+        ("web", "./build.sh x", False),
+        ("", "cd web && ./build.sh x", False),
+        ("", "cd $x && ./build.sh x", False),
+        ("web", "cd .. && ./build.sh x", False),
+        ("web", "frob data.json x", False),
+        ("web", "./tools/gen x", True),
+        ("web", "make all", True),
+        ("", "cd web && make all", True),
+    ],
+)
+def test_a_pattern_names_files_from_the_top_folder(folder: str, command: str, is_listed: bool) -> None:
+    patterns = ["./build.sh *", "frob data.json *", "./web/tools/gen *", "make *", "cd *"]
+    for key in ("ordinary_commands", "allowed_commands"):
+        decision = judged(command, {key: patterns, "ordinary_commands": patterns}, folder=folder)
+        assert (decision is None) is is_listed, key
+
+
+@pytest.mark.parametrize(
+    ("folder", "command"),
+    [
+        ("prod", "rm -f x"),
+        ("prod/sub", "rm -f ../x"),
+        ("", "cd prod; rm -f x"),
+        ("", "f() { rm -f x; }; cd prod; f"),
+        ("", "sh -c 'pushd prod; rm -f x'"),
+        ("", "env -C prod rm -f x"),
+        ("", "x=prod; cd $x; rm -f x"),
+        ("", "cd a; cd b; cd c; cd d; cd e; rm -f x"),
+    ],
+)
+def test_a_forbidden_path_is_found_from_each_folder_that_a_command_enters(folder: str, command: str) -> None:
+    decision = judged(command, {"forbidden_commands": ["rm * prod/*"]}, folder=folder)
+    assert decision is not None
+    assert decision.rule == "tools.bash.forbidden_commands"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "verdict"),
+    [
+        ("./scripts/*", "scripts/a", "deny"),
+        ("./scripts/*", "bash ./scripts/a", "deny"),
+        ("./scripts/*", "frob scripts2/a", "ask"),
+        ("/usr/sbin/* *", "/usr/sbin/frob x", "deny"),
+        ("/usr/sbin/* *", "frob x", "ask"),
+        ("python3 ./manage.py flush", "python3 manage.py flush", "deny"),
+    ],
+)
+def test_a_star_in_a_folder_is_any_program_of_the_folder(pattern: str, command: str, verdict: str) -> None:
+    decision = judged(command, {"forbidden_commands": [pattern]})
+    assert decision is not None
+    assert decision.verdict == verdict
+    assert judged("ls", {"forbidden_commands": [pattern]}) is None
+
+
+def test_a_text_with_many_commands_is_compared_with_each_pattern_once() -> None:
+    stands_in.cache_clear()
+    judged(";".join(f"./p{n} x" for n in range(100)), {"forbidden_commands": ["git push *", "git * push *"]})
+    assert stands_in.cache_info().misses == 2
 
 
 def test_the_message_says_that_another_program_could_run_a_forbidden_command() -> None:
