@@ -44,7 +44,10 @@ _OF_COMMITS = ("BRANCH", "CHECKOUT", "MERGE", "REBASE", "RESET", "TAG")
 _COMMIT_OPTION = re.compile("(--(?:contains|merged|no-merged|points-at|fixup)=(?:amend:|reword:)?)(.+)", re.DOTALL)
 #: Options of BRANCH and TAG after which the next operand is a commit, and those with which the second one is a name.
 _BEFORE_COMMIT = frozenset("--contains --merged --no-merged".split())
-_OF_NAMES = frozenset("-d -D --delete -m -M --move -c -C --copy -l --list".split())
+_OF_NAMES = {
+    "BRANCH": frozenset("-d -D --delete -m -M --move -c -C --copy -l --list".split()),
+    "TAG": frozenset("-d --delete -l --list".split()),
+}
 #: Two spellings of an option of COMMIT.
 _ALL = (("option", "-a"), ("option", "--all"))
 #: Operations that print files.
@@ -137,7 +140,7 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
     if operation in ("BRANCH", "TAG"):
         if not _BEFORE_COMMIT.isdisjoint(options) and operands:
             return [*options, _commit(operands[0], demand), *operands[1:], *paths]
-        if len(files) == 2 and _OF_NAMES.isdisjoint(options):
+        if len(files) == 2 and _OF_NAMES[operation].isdisjoint(options):
             if not {"-t", "--track"}.isdisjoint(options):
                 raise _refused("BRANCH --track takes no commit", "make the branch, then use --set-upstream-to")
             return [*options, "--", files[0], _commit(files[1], demand)]

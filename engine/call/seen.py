@@ -35,7 +35,8 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     primitive, is_failure = call.target.primitive, isinstance(outcome, Failure)
     if run.session.id is None or run.options.action is not None or primitive is None:
         return {}
-    if is_failure and outcome.denied and not call.report.effects:
+    # A denial of a call that had begun can have the words of a server or of a file, too.
+    if is_failure and outcome.denied and not call.report.began:
         return {}
     source = primitive.definition.declared.source
     kinds = seen_in(primitive.definition.effects, source)
@@ -46,8 +47,9 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
         # An error can have the words of a server, too.
         hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), asked))
         examples["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
-    # An error can have the words of a file, unless there is no file.
-    is_read = not is_failure or outcome.code != "not_found"
+    # An error can have the words of a file, unless there is no file, or the call was denied before it did anything.
+    is_found = not is_failure or outcome.code != "not_found"
+    is_read = is_found and (not is_failure or not outcome.denied or bool(call.report.effects))
     private = next(_private_paths(call, run, is_read), None)
     if private is None and is_read and "batch" in primitive.definition.declared.uses.values():
         # The session knows what the runs of its batches have read.

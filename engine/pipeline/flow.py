@@ -8,7 +8,7 @@ It comes after the rules on tools and their objects, and after approvals of vers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -65,11 +65,24 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
         if flows.flows(manifest, program.version):
             version, calls = program.version, planned(call, manifest)
             paths = _files_read(call.target.primitive, call, run)
-            source = run.target.version.source if run.target.version is not None else ""
+
+            def sources() -> Iterator[str]:
+                inner = zip(call.callers[1:], call.trail[1:], strict=True)
+                versions = (run.target.version, *(run.lookup.look_up(*each).version for each in inner))
+                return (version.source for version in versions if version is not None)
+
             for rule, path in flows.begun_by_link(manifest, version, calls, paths).items():
                 run.journal.note_read(rule, path)
             decisions += flows.judge_call(
-                manifest, version, calls, call.arguments, run.arguments, paths, run.journal.has_read, definition, source
+                manifest,
+                version,
+                calls,
+                call.arguments,
+                run.arguments,
+                paths,
+                run.journal.has_read,
+                definition,
+                sources,
             )
         decisions += flows.judge_session(
             definition, call.arguments, lambda: _seen_since(call, run, manifest), call.callers

@@ -180,7 +180,7 @@ class FlowJudge:
         paths: Sequence[str] | None,
         has_read: Callable[[str], bool] = lambda what: False,
         definition: ToolDefinition | None = None,
-        source: str = "",
+        sources: Callable[[], Iterable[str]] = tuple,
     ) -> list[Decision]:
         """The decisions about one call of a program.
 
@@ -194,12 +194,12 @@ class FlowJudge:
             has_read: Whether the program has read a file by a ``link``, or a file that `begun_by_link` has found for the rule with
                 this digest.
             definition: The tool that is called, to find the hosts that the rules list for it.
-            source: The text of the program, to find the hosts that it names.
+            sources: Returns the texts of the program and of the saved tools around the call, to find the hosts that they name.
         """
 
         def is_named(server: Server) -> bool:
             is_listed = definition is not None and lists_host(self._layers, definition, server[0])
-            return is_listed or server in servers_in(source)
+            return is_listed or any(server in servers_in(source) for source in sources())
 
         decisions = []
         for flow in self.flows(manifest, version):

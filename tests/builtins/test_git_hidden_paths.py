@@ -175,6 +175,7 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("COMMIT", "--dry-run", "-v", "--amend", "-m", "x"),
         ("TAG", "t", "HEAD:secrets/key"),
         ("TAG", "--", "u", "HEAD:secrets/key"),
+        ("TAG", "-m", "x", "v", "HEAD:secrets/key"),
         ("TAG", "--list", "--format=%(refname) %(objecttype) %(contents) %(contents:lines=9) %(*contents)"),
         ("TAG", "--list", "--format=%(raw)"),
         ("TAG", "--list", "--sort=raw"),
