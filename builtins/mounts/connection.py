@@ -68,6 +68,8 @@ class Connection:
         self._state = state
         self._lock = asyncio.Lock()
         self._link: Link | None = None
+        #: Those that new calls don't use. Each closes when its last call has ended.
+        self._retired: list[Link] = []
         self._listing: asyncio.Future[None] | None = None
         self._again_at = self._pause = 0.0
 
@@ -83,9 +85,21 @@ class Connection:
 
     async def aclose(self) -> None:
         """Close the connection, and end the server's process."""
+        for link in self._retired:
+            await link.aclose()
+        await self._drop()
+
+    async def _drop(self) -> None:
         link, self._link, self._listing = self._link, None, None
         if link is not None:
             await link.aclose()
+
+    async def _retire(self, link: Link) -> None:
+        """Let the calls under way end in the process in which they have begun, and close it then."""
+        if not link.is_used:
+            return await self._drop()
+        self._retired = [*(each for each in self._retired if not each.ended), link]
+        link.is_retired, self._link, self._listing = True, None, None
 
     async def listing(self, context: CallContext) -> list[dict[str, Any]]:
         """The tools of the server, as it describes them.
@@ -144,7 +158,7 @@ class Connection:
             if link is not None and link.ended:
                 await self._failed(link)
             elif link is not None and not await link.suits(context):
-                await self.aclose()
+                await self._retire(link)
             if self._link is None:
                 left = self._again_at - time.monotonic()
                 if left > 0:
@@ -166,7 +180,7 @@ class Connection:
         except BaseException as error:
             link.record(context)
             if self._link is link and not link.is_used:
-                await self.aclose()
+                await self._drop()
             # Others may wait for the same listing, and each of them adds to its failure.
             raise (error.copy() if isinstance(error, Failure) else error) from None
         return link
@@ -198,7 +212,7 @@ class Connection:
         if self._link is link:
             self._again_at = time.monotonic() + self._pause
             self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
-            await self.aclose()
+            await self._drop()
 
 
 def _changed(link: Link, tool: PinnedTool) -> str | None:

@@ -77,6 +77,8 @@ class Link:
         self.listing: list[dict[str, Any]] = []
         self.hashes: dict[str, str] = {}
         self.listed_at = -math.inf
+        #: Whether it closes when its last call has ended.
+        self.is_retired = False
 
     @property
     def ended(self) -> bool:
@@ -286,6 +288,8 @@ class Link:
             self._called.clear()
             if self._proxy is not None:
                 self._proxy.hang_up()
+            if self.is_retired:
+                self._closing.set()
         seen, self._seen[:] = [*self._seen], []
         if self._proxy is not None:
             for one in self._proxy.seen:

@@ -15,7 +15,7 @@ from albert_tools.engine.authority.approval_digest import Fingerprint, demand_un
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import describe_fault
-from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.primitive import Primitive, demand_none
 from albert_tools.engine.policy.command_rules import COMMANDS, PARSED
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.layers import Resource
@@ -87,7 +87,8 @@ class Authority:
         if primitive is not None and primitive.deny is not None:
             settings = self.policy.settings.get(primitive.name, {})
             try:
-                primitive.deny(arguments, settings, self.outgoing(definition, primitive, arguments))
+                denied = primitive.deny(arguments, settings, self.outgoing(definition, primitive, arguments))
+                demand_none(f"`deny` of {primitive.name}", denied)
             except Failure as failure:
                 if failure.code == "permission_denied":
                     decisions.append(Decision.of(failure))

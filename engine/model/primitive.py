@@ -106,7 +106,7 @@ class Primitive(Struct, frozen=True):
     def demand(self, arguments: Mapping[str, Any]) -> None:
         """Raise the `Failure` for arguments that match their schemas but can never work."""
         if self.refuse is not None:
-            self.refuse(self.definition.with_defaults(arguments))
+            demand_none(f"`refuse` of {self.name}", self.refuse(self.definition.with_defaults(arguments)))
 
     def given(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments for the function. Its own defaults apply to those that are None by default."""
@@ -523,6 +523,12 @@ def _callback_problems(made: Primitive) -> Iterator[str]:
             yield f"`{option}` must take {' and '.join(arguments)}"
         except ValueError:
             continue  # A builtin without a signature.
+
+
+def demand_none(what: str, result: object) -> None:
+    """Require that a check has been executed: what yields, or is awaited, has only been made."""
+    if result is not None:
+        raise TypeError(f"{what} must return None, not {type(result).__name__}")
 
 
 def _yields(function: object) -> bool:

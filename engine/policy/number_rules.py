@@ -25,7 +25,8 @@ SIZE = NumberKey(
     float,
     _MOST_MB,
     "2",
-    f"MiB of the largest file: at most {_MOST_MB:,} to read and {MAX_WRITE // MiB} to write; {MAX_FILE_SIZE_MB:g} by default",
+    f"MiB of the largest file: at most {_MOST_MB:,} to read and {MAX_WRITE // MiB} to write; {MAX_FILE_SIZE_MB:g} by default; "
+    "not of what is only moved or deleted, nor of commands",
     least=0,
 )
 TIMEOUT = NumberKey(
@@ -116,7 +117,7 @@ def _lint_size(examined: Examined) -> Iterator[Finding]:
     """Find sizes that no tool of the section can write."""
     size, most = SIZE.of(examined.section), MAX_WRITE // MiB
     uses = [FILE_USES.intersection(d.declared.uses.values()) for d in examined.tools]
-    if size is not None and size > most and uses and all(use and "read" not in use for use in uses):
+    if size is not None and size > most and uses and all(use == {"write"} for use in uses):
         yield f"{examined.place}.{SIZE.name}", f"{size:g} MiB are never reached: at most {most} can be written"
 
 

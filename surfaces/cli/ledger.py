@@ -115,7 +115,7 @@ def _requests(record: Record, options: argparse.Namespace) -> set[str]:
 
 def _request_of(entry: Entry) -> str:
     """The id of the request that an entry is about: of its call, or of the run that the request began."""
-    return str(entry.data.get("call") or entry.data.get("run") or "").partition(":")[0]
+    return str(entry.data.get("call") or entry.data.get("run") or f"#{entry.n}").partition(":")[0]
 
 
 def _time(text: str | None) -> datetime | None:

@@ -86,7 +86,7 @@ class Kernel:
         try:
             async with AsyncExitStack() as stack:
                 if client is None:
-                    read = await self._request_of_stranger(context, stack)
+                    read = await self._request_of_stranger(context, stack, marks["trace"])
                     if read is None:
                         return
                     request, client = read
@@ -96,7 +96,7 @@ class Kernel:
                     async with self._room.reserve(client, MAX_MESSAGE) as reserved:
                         raw = await receive(context)
                         reserved.shrink(len(raw))
-                        parsed = self._request(raw)
+                        parsed = self._request(raw, marks["trace"])
                         response = parsed if isinstance(parsed, pb.ToolResponse) else await self._answer(parsed, marks)
                 data = _serialized(response)
                 if len(data) > _SMALL:
@@ -110,7 +110,9 @@ class Kernel:
         except Failure as failure:
             await _abort(context, failure)
 
-    async def _request_of_stranger(self, context: Any, stack: AsyncExitStack) -> tuple[pb.ToolRequest, str] | None:
+    async def _request_of_stranger(
+        self, context: Any, stack: AsyncExitStack, trace: str | None
+    ) -> tuple[pb.ToolRequest, str] | None:
         """The request of a client whose session is known only when the request was read, and the client; None if it was refused.
 
         From then on, it uses a place of its session.
@@ -125,7 +127,7 @@ class Kernel:
                 # To parse it takes long, and others wait.
                 problem = f"without the metadata session-token, a message has at most {_SMALL:,} bytes"
                 raise Failure("too_large", problem)
-            request = self._request(raw)
+            request = self._request(raw, trace)
             client = None if isinstance(request, pb.ToolResponse) else self._service.client_of(request.session_token)
             if client is None:
                 await context.write(_serialized(request))
@@ -133,30 +135,36 @@ class Kernel:
             stack.enter_context(self._places.enter(client))
         return request, client
 
-    def _request(self, raw: bytes) -> pb.ToolRequest | pb.ToolResponse:
+    def _request(self, raw: bytes, trace: str | None) -> pb.ToolRequest | pb.ToolResponse:
         """The request that the bytes are; or the response that they are not a valid one, or that its session is not active."""
         try:
             request = _parsed_request(raw)
         except DecodeError:
-            self._malformed.record(raw, [])
+            self._malformed.record(raw, [], trace)
             message = "the bytes are not a ToolRequest"
             return denied("", "malformed_request", "malformed_request", message, [])
         if errors := violations(request):
-            self._malformed.record(raw, [f"{v.field} {v.rule}" for v in errors])
+            self._malformed.record(raw, [f"{v.field} {v.rule}" for v in errors], trace)
             message = f"the request breaks {len(errors)} rule{'s' if len(errors) > 1 else ''}: {_listed(errors)}"
             return denied(request.request_id[:256], "invalid_request", "invalid_request", message, errors)
         try:
             self._service.session_of(request.session_token)
         except Failure as failure:
             # Who has no session must not learn which tools exist, change the mode by attempts, or fill the ledger.
-            self._malformed.record(raw, [f"session_token {failure.rule or failure.code}"])
+            self._malformed.record(raw, [f"session_token {failure.rule or failure.code}"], trace)
             return failed(request.request_id, request.WhichOneof("tool"), failure)
         return request
 
     async def _answer(self, request: pb.ToolRequest, marks: Mapping[str, str | None]) -> pb.ToolResponse:
         tool = request.WhichOneof("tool")
         try:
-            return await self._call(request, tool, TOOLS[tool].call(getattr(request, tool)), marks)
+            try:
+                call = TOOLS[tool].call(getattr(request, tool))
+            except Failure as failure:
+                # It never becomes a call, so the pipeline doesn't record it.
+                self._malformed.record(request.SerializeToString(), [f"{tool} {failure.code}"], marks["trace"])
+                raise
+            return await self._call(request, tool, call, marks)
         except Failure as failure:
             return failed(request.request_id, tool, failure)
         except Exception:
@@ -170,6 +178,7 @@ class Kernel:
         token = request.session_token
         contents = self._contents(token)
         if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
+            self._malformed.record(request.SerializeToString(), ["dedupe_key unsupported"], marks["trace"])
             return _no_dedupe_key(request.request_id, tool, call.tool)
         with offering(call.arguments.get("handle", ""), call.content):
             named: dict[str, Any] = {"version": None, "session": token, "request_id": request.request_id, **marks}

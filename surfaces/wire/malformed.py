@@ -13,6 +13,7 @@ from blake3 import blake3
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.telemetry import new_span
 
 #: The most entries in a minute. The next entry after that counts the requests without an entry.
 MAX_A_MINUTE = 60
@@ -27,7 +28,7 @@ class MalformedRequests:
         self._ledger = ledger
         self._minute, self._count, self._skipped = 0, 0, 0
 
-    def record(self, raw: bytes, rules: list[str]) -> None:
+    def record(self, raw: bytes, rules: list[str], trace: str | None) -> None:
         """Append an entry. `rules` are the broken rules, with their fields; empty if the bytes don't parse."""
         minute = int(time.monotonic() // 60)
         if minute != self._minute:
@@ -36,7 +37,11 @@ class MalformedRequests:
         if self._count > MAX_A_MINUTE:
             self._skipped += 1
             return
-        data: dict[str, Any] = {"hash": f"b3:{blake3(raw).hexdigest()}", "size_bytes": len(raw)}
+        data: dict[str, Any] = {
+            "hash": f"b3:{blake3(raw).hexdigest()}",
+            "size_bytes": len(raw),
+            "trace": new_span(None, trace).trace_id,
+        }
         if rules:
             data["violations"] = rules[:MAX_LISTED]
         if self._skipped:

@@ -25,8 +25,8 @@ MAX_SOCKET_PATH = 100
 
 #: Connections to one address.
 MAX_CONNECTIONS = 256
-#: Requests on one connection at the same time.
-MAX_STREAMS = 100
+#: Requests on one connection at the same time; a client sends further ones later.
+MAX_STREAMS = 64
 #: Requests on all connections to both addresses.
 _ALL_STREAMS = 2 * MAX_CONNECTIONS * MAX_STREAMS
 
@@ -37,6 +37,8 @@ _OPTIONS = (
     # Without these two, gRPC would receive more of a message than a method has asked for, and share a port with another server.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.so_reuseport", 0),
+    # What gRPC receives of a request that no code of ours has seen.
+    ("grpc.http2.lookahead_bytes", 4096),
     # Connections without a request are closed. Clients connect again by themselves.
     ("grpc.server_handshake_timeout_ms", 5_000),
     # For each address. So other users of the machine, who can connect to the port, can't use up the socket's connections or the

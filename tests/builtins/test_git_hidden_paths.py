@@ -175,7 +175,6 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("COMMIT", "--dry-run", "-v", "--amend", "-m", "x"),
         ("TAG", "t", "HEAD:secrets/key"),
         ("TAG", "--", "u", "HEAD:secrets/key"),
-        ("TAG", "-m", "x", "v", "HEAD:secrets/key"),
         ("TAG", "--list", "--format=%(refname) %(objecttype) %(contents) %(contents:lines=9) %(*contents)"),
         ("TAG", "--list", "--format=%(raw)"),
         ("TAG", "--list", "--sort=raw"),
@@ -229,6 +228,12 @@ async def test_no_operation_prints_a_forbidden_file(built: Path, confinement: st
     trees = [hash_of(built, name)[:7] for name in ("HEAD^{tree}", "HEAD~1^{tree}")]
     named = (*trees, "rotated", "prod.yml |", "key |", "old.pem |", "sub/x.pem\n", "staged |")
     assert [answer for answer in answers if any(text in answer for text in named)] == []
+
+
+@pytest.mark.parametrize("words", [("t",), ("-m", "x", "t"), ("-a", "-m", "x", "t")])
+async def test_a_tag_names_a_commit(built: Path, words: tuple[str, ...]) -> None:
+    # A format would tell the id and the size of another object.
+    assert "expected commit type" in await git(built, "TAG", *words, hash_of(built, "HEAD:secrets/key"))
 
 
 #: Parts of revisions and paths. They are joined in any order.

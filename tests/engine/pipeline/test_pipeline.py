@@ -191,6 +191,25 @@ def test_an_error_of_the_store_denies_the_call(tmp_path: Path) -> None:
         )
 
 
+class Yielding:
+    """A check that is never executed, because its call only makes a generator."""
+
+    def __call__(self, *_: Any) -> Any:
+        yield
+
+
+@pytest.mark.parametrize("option", ["deny", "refuse"])
+def test_a_check_that_is_not_executed_denies_the_call(make_bench: Any, option: str) -> None:
+    @primitive(effects=["read"], **{option: Yielding()})
+    def checked() -> None:
+        """Fail: nobody may come here."""
+        raise AssertionError
+
+    error = make_bench(primitives=[checked]).service.invoke("checked").error
+    assert error.denied
+    assert f"`{option}` of checked must return None, not generator" in error.message
+
+
 def test_unusable_rules_deny_every_call(tmp_path: Path) -> None:
     with scratch_workspace() as scratch, Record(tmp_path) as record:
         made, around = pipeline(scratch.workspace, record, rules=object())

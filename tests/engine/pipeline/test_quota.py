@@ -91,6 +91,10 @@ ATTACKS: dict[str, Callable[[Governed, int], tuple[str, dict[str, Any]]]] = {
     ),
     "small artifacts": lambda _, n: ("publish_artifact", {"id": f"{n}", "category": "c", "content": f"{n}"}),
     "definitions": lambda _, n: ("define_tool", {"source": source(n)}),
+    "small definitions": lambda _, n: (
+        "define_tool",
+        {"source": f'def d{n}() -> int:\n    """Do it."""\n    return {n}\n'},
+    ),
     "sources": lambda _, n: ("run_source", {"source": source(n)}),
     "arguments": lambda _, n: ("keep_text", {"text": f"{n:08}" * 12_500}),
     "unknown tools": lambda _, n: ("no_such_tool", {f"{n}": "y" * 100, **{f"x{i}": "y" * 150 for i in range(20)}}),

@@ -86,6 +86,10 @@ def call(name, arguments):
             sys.stdout.flush()
         case "hang":
             time.sleep(600)
+        case "wait":
+            write(arguments["path"] + ".waits")
+            while not os.path.exists(arguments["path"]):
+                time.sleep(0.05)
         case "fail":
             return {"content": [{"type": "text", "text": "no such customer"}], "isError": True}
         case "structured":
@@ -99,6 +103,7 @@ def call(name, arguments):
             return {"content": "nothing"}
     said = {
         "born": lambda: BORN,
+        "wait": lambda: BORN,
         "env": lambda: os.environ.get(arguments["name"], "unset"),
         "read": lambda: read(arguments["path"]),
         "write": lambda: write(arguments["path"]),

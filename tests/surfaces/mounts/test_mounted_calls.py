@@ -436,6 +436,21 @@ def test_the_process_changes_only_what_is_listed(mounting: Make) -> None:
         assert not (home.work / path).exists()
 
 
+def test_a_call_under_way_ends_in_its_process_when_another_one_must_see_less(mounting: Make) -> None:
+    home = mounting(governance={**ALLOWED, "forbidden_paths": ["*.pem"]})
+    home.mount("m", tool("wait", "path"), tool("born"))
+    first = home.value("m.born")
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(home.call, "m.wait", path="go")
+        try:
+            wait_until((home.work / "go.waits").exists)
+            (home.work / "n.pem").touch()
+            assert home.value("m.born") != first
+        finally:
+            (home.work / "go").touch()
+        assert waiting.result().value() == first
+
+
 def test_a_running_server_is_started_again_when_the_rules_hide_more(mounting: Make) -> None:
     home = mounting(governance={**ALLOWED, "forbidden_paths": ["*.key"]})
     home.mount("m", tool("read", "path"))

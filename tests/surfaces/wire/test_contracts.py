@@ -454,11 +454,29 @@ def test_a_denied_write_stores_nothing(world: World) -> None:
 
 
 def test_malformed_requests_are_in_the_ledger(world: World) -> None:
-    world.send(b"\xff\xff")
-    world.send(pb.ToolRequest(request_id="x").SerializeToString())
-    entries = [e.data for e in world.entries("malformed")]
-    assert {"hash": f"b3:{blake3(bytes([255, 255])).hexdigest()}", "size_bytes": 2} in entries
-    assert any(e.get("violations") == ["tool required", "session_token required"] for e in entries)
+    trace = "c" * 32
+    asked = [
+        pb.ToolRequest(request_id="x"),
+        pb.ToolRequest(
+            request_id="x", session_token=world.token, tool_call=pb.ToolCall(name="sleep", arguments_json="[]")
+        ),
+        pb.ToolRequest(
+            request_id="x",
+            session_token=world.token,
+            dedupe_key="k",
+            tool_call=pb.ToolCall(name="define_tool", arguments_json="{}"),
+        ),
+    ]
+    invoke = world.channel.unary_unary(f"/{SERVICE}/Invoke")
+    for content in (b"\xff\xff", *(each.SerializeToString() for each in asked)):
+        invoke(content, metadata=(("traceparent", trace),), timeout=PATIENCE)
+    entries = [e.data for e in world.entries("malformed") if e.data["trace"] == trace]
+    assert entries[0] == {"hash": f"b3:{blake3(bytes([255, 255])).hexdigest()}", "size_bytes": 2, "trace": trace}
+    assert [e.get("violations") for e in entries[1:]] == [
+        ["tool required", "session_token required"],
+        ["tool_call invalid_arguments"],
+        ["dedupe_key unsupported"],
+    ]
 
 
 def test_the_metadata_names_the_turn_of_a_call(world: World) -> None:
