@@ -12,6 +12,7 @@ from albert_tools.engine.model.definition import spell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.reserved_names import AGENT_TOOLS
 from albert_tools.surfaces.cli.input_text import read_text
 from albert_tools.surfaces.text.usage_error import Usage
 
@@ -35,10 +36,15 @@ async def arguments_of(service: ToolService, options: argparse.Namespace, token:
     Raises:
         Usage: at least one argument is wrong.
     """
-    try:
-        definition = (await service.describe(options.name, options.version, session=token)).definition
-    except Failure:
-        return {}
+    if options.name in AGENT_TOOLS:
+        from albert_tools.engine.agent.agent_tools import agent_tools
+
+        definition = agent_tools()[options.name].definition
+    else:
+        try:
+            definition = (await service.describe(options.name, options.version, session=token)).definition
+        except Failure:
+            return {}
     return read_arguments(options.arguments, options.args, definition)
 
 

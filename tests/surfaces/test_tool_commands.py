@@ -429,3 +429,9 @@ def test_the_shipped_examples_check(albert: Albert) -> None:
     done = albert("check", *(str(p) for p in sorted(TOOLS.glob("*.tool"))[:4]))
     assert done.code == 0, done.err
     assert (ROOT / "engine" / "agent" / "guide.md").is_file()
+
+
+def test_the_agents_own_tools_take_arguments(ready: Albert) -> None:
+    assert ready("run", "describe_tool", "name=slow").document()["name"] == "slow"
+    refused = ready("run", "list_runs", "most=3")
+    assert "list_runs: there is no parameter 'most'" in refused.err
