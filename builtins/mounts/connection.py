@@ -68,8 +68,9 @@ class Connection:
         self._state = state
         self._lock = asyncio.Lock()
         self._link: Link | None = None
-        #: Those that new calls don't use. Each closes when its last call has ended.
+        #: Connections that no new call uses. Each closes when its last call ends.
         self._retired: list[Link] = []
+        #: The listing of the server's tools that is under way. All calls wait for it.
         self._listing: asyncio.Future[None] | None = None
         self._again_at = self._pause = 0.0
 
@@ -95,11 +96,12 @@ class Connection:
             await link.aclose()
 
     async def _retire(self, link: Link) -> None:
-        """Let the calls under way end in the process in which they have begun, and close it then."""
+        """Give new calls another connection. This one closes when its last call ends."""
         if not link.is_used:
             return await self._drop()
         self._retired = [*(each for each in self._retired if not each.ended), link]
-        link.is_retired, self._link, self._listing = True, None, None
+        link.is_retired = True
+        self._link, self._listing = None, None
 
     async def listing(self, context: CallContext) -> list[dict[str, Any]]:
         """The tools of the server, as it describes them.
@@ -179,9 +181,10 @@ class Connection:
             context.record_seen()
         except BaseException as error:
             link.record(context)
-            if self._link is link and not link.is_used:
+            if self._listing is not None and self._link is link and not link.is_used:
+                # Nobody waits for the listing any more.
                 await self._drop()
-            # Others may wait for the same listing, and each of them adds to its failure.
+            # All waiting calls get the same failure, and each adds to it.
             raise (error.copy() if isinstance(error, Failure) else error) from None
         return link
 

@@ -229,11 +229,12 @@ async def result_of(context: CallContext, ran: CompletedCommand) -> CommandResul
 
 async def program_result(context: CallContext, ran: CompletedCommand) -> ProgramResult:
     """The result of a command whose streams were collected apart too."""
-    stdout, stderr = _apart(ran)
+    stdout, stderr = _streams_of(ran)
     return {**await result_of(context, ran), "stdout": stdout, "stderr": stderr}
 
 
-def _apart(ran: CompletedCommand) -> tuple[str, str]:
+def _streams_of(ran: CompletedCommand) -> tuple[str, str]:
+    """The shown parts of stdout and stderr."""
     from albert_tools.engine.sandbox.command.output import shown_together
 
     assert ran.streams is not None
@@ -268,7 +269,7 @@ async def _details(context: CallContext, ran: CompletedCommand) -> dict[str, Any
     if errors is not None:
         details["errors"] = errors.text
     if ran.streams is not None:
-        details["stdout"], details["stderr"] = _apart(ran)
+        details["stdout"], details["stderr"] = _streams_of(ran)
     if truncated:
         details["handle"] = await stored_output(context, ran)
     return details

@@ -28,7 +28,7 @@ from albert_tools.engine.model.limits import LoopLimits
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Record
-from albert_tools.engine.model.record_types import BLOCK, QUOTA, STORED, SessionRow
+from albert_tools.engine.model.record_types import QUOTA, STORED, SessionRow, on_disk
 from albert_tools.engine.model.reserved_names import READING_TOOLS
 from albert_tools.engine.model.session_budget import UNITS, Budget
 
@@ -379,7 +379,7 @@ class Sessions:
         with self._ledger.transaction():
             if ref and self.has_stored(session, ref):
                 return
-            size = -(-size // BLOCK) * BLOCK
+            size = on_disk(size)
             self.demand_room(self.line(session.id), quota, size)
             entry = {"session": session.id, "stored": [ref] if ref else [], "used": {STORED: size}}
             self._ledger.append("stored", entry)

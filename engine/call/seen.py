@@ -35,7 +35,7 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     primitive, is_failure = call.target.primitive, isinstance(outcome, Failure)
     if run.session.id is None or run.options.action is not None or primitive is None:
         return {}
-    # A denial of a call that had begun can have the words of a server or of a file, too.
+    # If a call is denied after it has begun, the message can repeat what a server or a file says.
     if is_failure and outcome.denied and not call.report.began:
         return {}
     source = primitive.definition.declared.source
@@ -47,11 +47,10 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
         # An error can have the words of a server, too.
         hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), asked))
         examples["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
-    # An error can have the words of a file, unless there is no file, or the call was denied before it did anything.
-    is_found = not is_failure or outcome.code != "not_found"
-    is_read = is_found and (not is_failure or not outcome.denied or bool(call.report.effects))
-    private = next(_private_paths(call, run, is_read), None)
-    if private is None and is_read and "batch" in primitive.definition.declared.uses.values():
+    # An error can have the words of a file, unless the file is missing or the call was denied before it did anything.
+    is_unread = is_failure and (outcome.code == "not_found" or (outcome.denied and not call.report.effects))
+    private = next(_private_paths(call, run, not is_unread), None)
+    if private is None and not is_unread and "batch" in primitive.definition.declared.uses.values():
         # The session knows what the runs of its batches have read.
         private = run.session.seen().get("private")
     if private is not None and call.depth:
@@ -102,8 +101,8 @@ def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesI
 
 
 def _private_paths(call: Call, run: Run, is_read: bool) -> Iterator[str]:
-    """The private files that a call has read, as examples: one that it opened; if `is_read`, those that its arguments name, and one
-    that it could see."""
+    """Examples of private files that a call has read: the one that it opened and, if `is_read`, those that its arguments name and
+    one that it could see."""
     primitive, is_private = call.target.primitive, call.rules.authority.policy.flows.is_private
     assert primitive is not None
     path = call.report.private_path

@@ -526,9 +526,9 @@ def _callback_problems(made: Primitive) -> Iterator[str]:
 
 
 def demand_none(what: str, result: object) -> None:
-    """Require that a check has been executed: what yields, or is awaited, has only been made."""
+    """Require that a check has returned nothing. If it returns a generator or a coroutine, its body has not been executed."""
     if result is not None:
-        raise TypeError(f"{what} must return None, not {type(result).__name__}")
+        raise TypeError(f"{what} must return None, not {type(result).__name__}, so it may not have been executed")
 
 
 def _yields(function: object) -> bool:

@@ -21,14 +21,19 @@ class Entry(NamedTuple):
 #: The unit of the bytes that the service stores for a session. `Record.append` charges each entry of a session, with the steps that
 #: it writes. The second name is that of the owner's rule that bounds them.
 STORED, QUOTA = "bytes_stored", "records.session_mb"
-#: Bytes of a block of the disk. Even the smallest file takes one.
-BLOCK = 4096
+#: Bytes of a block of the disk.
+_BLOCK = 4096
 #: Seconds for which a call counts for rate limits.
 WINDOW_SECONDS = 3600.0
 #: The names of the buckets that count failures of the same request in a row begin with this. A digest of the request follows.
 FAILING = "failing:"
 #: The bucket that counts the attempts to leave the workspace, of all sessions together.
 ESCAPES = "escapes"
+
+
+def on_disk(size: int) -> int:
+    """The bytes that a file of this size takes: whole blocks."""
+    return -(-size // _BLOCK) * _BLOCK
 
 
 class SessionRow(NamedTuple):

@@ -65,12 +65,6 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
         if flows.flows(manifest, program.version):
             version, calls = program.version, planned(call, manifest)
             paths = _files_read(call.target.primitive, call, run)
-
-            def sources() -> Iterator[str]:
-                inner = zip(call.callers[1:], call.trail[1:], strict=True)
-                versions = (run.target.version, *(run.lookup.look_up(*each).version for each in inner))
-                return (version.source for version in versions if version is not None)
-
             for rule, path in flows.begun_by_link(manifest, version, calls, paths).items():
                 run.journal.note_read(rule, path)
             decisions += flows.judge_call(
@@ -82,12 +76,20 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 paths,
                 run.journal.has_read,
                 definition,
-                sources,
+                lambda: _sources(call, run),
             )
         decisions += flows.judge_session(
             definition, call.arguments, lambda: _seen_since(call, run, manifest), call.callers
         )
     return decisions
+
+
+def _sources(call: Call, run: Run) -> Iterator[str]:
+    """The texts of the program, and of the saved tools between it and the call."""
+    inner = zip(call.callers[1:], call.trail[1:], strict=True)
+    for version in (run.target.version, *(run.lookup.look_up(*each).version for each in inner)):
+        if version is not None:
+            yield version.source
 
 
 def _seen_since(call: Call, run: Run, manifest: Manifest) -> Mapping[str, str]:

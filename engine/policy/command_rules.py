@@ -178,14 +178,13 @@ def _line_for_owner(asking: list[Part], folders: Sequence[str]) -> str | None:
     """The line of the rules with which these commands need no approval; None if a pattern can't or should not list them all."""
     from albert_tools.engine.shell.command_patterns import exact_pattern, placed
 
-    known = [
-        part.verdict == "unknown" and exact_pattern(placed(part.argv, folder)) for part in asking for folder in folders
-    ]
-    patterns = list(dict.fromkeys(known))
-    # In several folders, one line may mean several files.
-    if not all(patterns) or not patterns or len(patterns) > len(asking):
+    if not asking or any(part.verdict != "unknown" or not part.argv for part in asking):
         return None
-    return f"{ORDINARY.name}: {json.dumps(patterns)}"
+    # In several folders, a word can name several files. Then no line is exact.
+    first, *others = {tuple(exact_pattern(placed(part.argv, folder)) for part in asking) for folder in folders}
+    if others or None in first:
+        return None
+    return f"{ORDINARY.name}: {json.dumps(list(dict.fromkeys(first)))}"
 
 
 def _listed_as_ordinary(

@@ -73,7 +73,7 @@ def is_host_fixed(
     """Whether the hosts of a URL, or of a list of URLs, are fixed.
 
     That depends on the URL alone: if an output has chosen it, but the host is one that the caller names as well, or the text of the
-    program or the rules (`is_named`), it is no new destination. So is the link to the next page.
+    program or the rules (`is_named`), it is not a new destination. An example is the link to the next page.
     """
     templates = [(a, _is_chosen(v)) for v in values_in(planned) for a in v.alternatives if isinstance(a, tuple)]
     named = {_server_of(text) for text in _texts_in(given)}
@@ -89,9 +89,9 @@ def is_host_fixed(
 
 
 @lru_cache(maxsize=256)
-def servers_in(source: str) -> frozenset[Server | None]:
-    """The hosts of all URLs in the text of a program. In its manifest, an unknown text covers the constants beside it."""
-    return frozenset(map(_server_of, _URL.findall(source)))
+def servers_in(source: str) -> frozenset[Server]:
+    """The servers of all URLs in a source. The manifest doesn't have them all: an unknown value hides the constants next to it."""
+    return frozenset(filter(None, map(_server_of, _URL.findall(source))))
 
 
 def _server_of(url: str) -> Server | None:

@@ -194,7 +194,7 @@ class FlowJudge:
             has_read: Whether the program has read a file by a ``link``, or a file that `begun_by_link` has found for the rule with
                 this digest.
             definition: The tool that is called, to find the hosts that the rules list for it.
-            sources: Returns the texts of the program and of the saved tools around the call, to find the hosts that they name.
+            sources: Returns the sources of the program and of the saved tools that lead to the call. The hosts in them are known.
         """
 
         def is_named(server: Server) -> bool:

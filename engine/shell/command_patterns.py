@@ -31,9 +31,11 @@ _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
 _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
 #: A word that names a file: by its folder, or by the end of its name.
-_FILE = re.compile(r"(?!-|\w+:)(?:[^/]*/.*|.*\.[A-Za-z]\w*)", re.DOTALL)
+_FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
-#: The most letters of options in one word.
+#: An option by which a program starts another one in another folder.
+_ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
+#: The letters of a word that are tried as options, as in `-qc'git push'`. More would take long.
 _MAX_LETTERS = 16
 
 
@@ -46,11 +48,17 @@ def placed(argv: Sequence[str], folder: str) -> Sequence[str]:
     """The words of a command that starts in a folder of the workspace, with its files as they are named from the workspace."""
     if folder in ("", "."):
         return argv
-    return [_from_workspace(word, folder) if _FILE.fullmatch(word) else word for word in argv]
+    program, *others = argv
+    # A program without a slash is found by PATH, whatever the folder.
+    program = _from_workspace(program, folder) if "/" in program else program
+    return [program, *(_from_workspace(word, folder) if _FILE.fullmatch(word) else word for word in others)]
 
 
 def _from_workspace(word: str, folder: str) -> str:
-    path = HOLE if HOLE in folder else posixpath.normpath(posixpath.join(folder, word))
+    # Where `..` leads is not certain: the name before it can be a link.
+    if HOLE in folder or ".." in word.split("/"):
+        return HOLE
+    path = posixpath.normpath(posixpath.join(folder, word))
     return f"./{path}" if word.startswith("./") else path
 
 
@@ -62,6 +70,8 @@ def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
 
 def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether a program that nobody knows could run a command that matches: some of its words, or of the words in them."""
+    if any(map(_ENTERS.match, argv)):
+        folders = (*folders, HOLE)
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
     words = _words(pattern, by_name=True)
     return any(_fits(words, each, maybe=True, anywhere=True, folders=folders) for each in (argv, inner))
@@ -119,7 +129,7 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
     if by_name and words:
         name = words[0].rpartition("/")[2].lower()
         words = [posixpath.normpath(word) if _is_path(word) else word for word in words]
-        # That of `./scripts/*` is any program of the folder.
+        # The name in `./scripts/*` is any name, so the folder stays.
         words[0] = name if name.strip("*") else words[0]
     starred_words: list[Starred | None] = []
     for word in words:
@@ -147,10 +157,10 @@ def _fits(
     is_option = False
     for arg in argv:
         at = at | start if anywhere else at
-        # An option or a variable may stand before each further word, and the option's value.
+        # An option (with its value) or a variable may stand before each word after the first, and behind a program alone.
         was_option, is_option = is_option, _OPTION.match(arg) is not None
-        is_skipped = maybe and (is_option or was_option)
-        after = {position for position in at if is_skipped and 0 < position < max(2, len(words))}
+        skips = maybe and (is_option or was_option)
+        after = {position for position in at if 0 < position < max(2, len(words))} if skips else set[int]()
         for position in at:
             if position == len(words):
                 continue

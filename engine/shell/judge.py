@@ -37,15 +37,14 @@ MAX_PARTS = 500
 #: Folders in which the parts may start. The further ones of a text count as unknown.
 _MAX_FOLDERS = 8
 
-_CD = ("cd", "pushd", "chdir")
+#: Builtins that enter the folder that they name, and those that can enter any folder.
+_CD, _ENTERING = ("cd", "chdir", "pushd"), frozenset("popd builtin command eval . source trap".split())
 _SHELLS = ("bash", "sh")
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
 #: An option by which a program tells what it does.
 _VERBOSE = re.compile(r"^-\w*v|^--v")
-#: An option by which a program runs another one in a folder.
-_ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
@@ -190,28 +189,26 @@ class _Judge:
             self.report(Unreadable("it runs too many commands"), about)
             return
         inner_commands: list[Sequence[Word]] = []
-        runs = True
         try:
             if depth > MAX_DEPTH:
                 raise Unreadable("its commands run each other too deeply", about)
             does_more = self._demand_ordinary(argv, about, depth, inner_commands)
             # The owner's patterns also apply to a program that only runs another one.
             self.parts.append(Part("ordinary", text_of(argv), _argv(argv), only_runs=not does_more))
-            runs = bool(inner_commands)
             if does_more:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
             self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}
-        self._note_folder(_argv(argv), runs)
+        self._note_folder(_argv(argv))
         for inner in inner_commands:
             self.call(inner, text_of(inner), depth + 1)
 
-    def _note_folder(self, argv: Sequence[str], runs: bool) -> None:
-        """Note that further parts may start in another folder. Parts that stand before may do so, too: in a loop or a function."""
+    def _note_folder(self, argv: Sequence[str]) -> None:
+        """Note that parts may start in another folder: also earlier ones, because of loops."""
         if argv[0] in _CD:
-            entered = argv[-1] if len(argv) > 1 and not argv[-1].startswith(("-", "~")) else HOLE
-        elif runs and any(map(_ENTERS.match, argv)):
+            entered = argv[1] if len(argv) == 2 and not argv[1].startswith(("-", "+", "~")) else HOLE
+        elif argv[0] in _ENTERING and argv[1:2] not in (("-v",), ("-V",)):
             entered = HOLE
         else:
             return

@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 class Judgement(NamedTuple):
     """All parts. The commands in a text for `sh -c` come before it. `folders` are those in which a part may start, relative to the
-    workspace or absolute; a NUL is a folder that is not known."""
+    workspace or absolute; a NUL stands for an unknown folder."""
 
     parts: tuple[Part, ...]
     text: str

@@ -114,7 +114,8 @@ def _requests(record: Record, options: argparse.Namespace) -> set[str]:
 
 
 def _request_of(entry: Entry) -> str:
-    """The id of the request that an entry is about: of its call, or of the run that the request began."""
+    """The id of the request that an entry is about: of its call, or of the run that the request began; or an id of the entry alone,
+    if it is about no request."""
     return str(entry.data.get("call") or entry.data.get("run") or f"#{entry.n}").partition(":")[0]
 
 

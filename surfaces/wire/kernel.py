@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -54,6 +54,14 @@ _NO_RECORDED_RESULT = frozenset(AGENT_TOOLS) - frozenset(READING_TOOLS) - {"run_
 _PUT_SECONDS, _WRITE_SECONDS = 120.0, 30.0
 
 
+class _Valid(NamedTuple):
+    """A valid request of an active session, with the tool's name in the message and the call that it stands for."""
+
+    request: pb.ToolRequest
+    tool: str
+    call: MappedCall
+
+
 class Kernel:
     """The methods, for one service."""
 
@@ -89,8 +97,8 @@ class Kernel:
                     read = await self._request_of_stranger(context, stack, marks["trace"])
                     if read is None:
                         return
-                    request, client = read
-                    response = await self._answer(request, marks)
+                    valid, client = read
+                    response = await self._answer(valid, marks)
                 else:
                     stack.enter_context(self._places.enter(client))
                     async with self._room.reserve(client, MAX_MESSAGE) as reserved:
@@ -112,7 +120,7 @@ class Kernel:
 
     async def _request_of_stranger(
         self, context: Any, stack: AsyncExitStack, trace: str | None
-    ) -> tuple[pb.ToolRequest, str] | None:
+    ) -> tuple[_Valid, str] | None:
         """The request of a client whose session is known only when the request was read, and the client; None if it was refused.
 
         From then on, it uses a place of its session.
@@ -127,16 +135,17 @@ class Kernel:
                 # To parse it takes long, and others wait.
                 problem = f"without the metadata session-token, a message has at most {_SMALL:,} bytes"
                 raise Failure("too_large", problem)
-            request = self._request(raw, trace)
-            client = None if isinstance(request, pb.ToolResponse) else self._service.client_of(request.session_token)
-            if client is None:
-                await context.write(_serialized(request))
+            parsed = self._request(raw, trace)
+            if isinstance(parsed, pb.ToolResponse):
+                await context.write(_serialized(parsed))
                 return None
+            client = self._service.client_of(parsed.request.session_token)
+            assert client is not None, "its session is active"
             stack.enter_context(self._places.enter(client))
-        return request, client
+        return parsed, client
 
-    def _request(self, raw: bytes, trace: str | None) -> pb.ToolRequest | pb.ToolResponse:
-        """The request that the bytes are; or the response that they are not a valid one, or that its session is not active."""
+    def _request(self, raw: bytes, trace: str | None) -> _Valid | pb.ToolResponse:
+        """The request that the bytes are. Of one that is not valid, or whose session is not active: an entry, and the response."""
         try:
             request = _parsed_request(raw)
         except DecodeError:
@@ -147,23 +156,26 @@ class Kernel:
             self._malformed.record(raw, [f"{v.field} {v.rule}" for v in errors], trace)
             message = f"the request breaks {len(errors)} rule{'s' if len(errors) > 1 else ''}: {_listed(errors)}"
             return denied(request.request_id[:256], "invalid_request", "invalid_request", message, errors)
+        tool = request.WhichOneof("tool")
         try:
             self._service.session_of(request.session_token)
         except Failure as failure:
             # Who has no session must not learn which tools exist, change the mode by attempts, or fill the ledger.
             self._malformed.record(raw, [f"session_token {failure.rule or failure.code}"], trace)
-            return failed(request.request_id, request.WhichOneof("tool"), failure)
-        return request
-
-    async def _answer(self, request: pb.ToolRequest, marks: Mapping[str, str | None]) -> pb.ToolResponse:
-        tool = request.WhichOneof("tool")
+            return failed(request.request_id, tool, failure)
         try:
-            try:
-                call = TOOLS[tool].call(getattr(request, tool))
-            except Failure as failure:
-                # It never becomes a call, so the pipeline doesn't record it.
-                self._malformed.record(request.SerializeToString(), [f"{tool} {failure.code}"], marks["trace"])
-                raise
+            call = TOOLS[tool].call(getattr(request, tool))
+        except Failure as failure:
+            self._malformed.record(raw, [f"{tool} {failure.code}"], trace)
+            return failed(request.request_id, tool, failure)
+        if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
+            self._malformed.record(raw, ["dedupe_key unsupported"], trace)
+            return _no_dedupe_key(request.request_id, tool, call.tool)
+        return _Valid(request, tool, call)
+
+    async def _answer(self, valid: _Valid, marks: Mapping[str, str | None]) -> pb.ToolResponse:
+        request, tool, call = valid
+        try:
             return await self._call(request, tool, call, marks)
         except Failure as failure:
             return failed(request.request_id, tool, failure)
@@ -177,9 +189,6 @@ class Kernel:
     ) -> pb.ToolResponse:
         token = request.session_token
         contents = self._contents(token)
-        if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
-            self._malformed.record(request.SerializeToString(), ["dedupe_key unsupported"], marks["trace"])
-            return _no_dedupe_key(request.request_id, tool, call.tool)
         with offering(call.arguments.get("handle", ""), call.content):
             named: dict[str, Any] = {"version": None, "session": token, "request_id": request.request_id, **marks}
             if request.dedupe_key:

@@ -1,4 +1,4 @@
-"""Ledger entries for requests that are not calls: bytes that don't parse, and requests that break a rule.
+"""Ledger entries for requests that are not calls: bytes that don't parse, and requests that break a rule or name no active session.
 
 The ledger gets their hash and length. Everyone who reaches the server can send such a request, so the number of entries is limited.
 """
@@ -13,7 +13,7 @@ from blake3 import blake3
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
-from albert_tools.engine.model.telemetry import new_span
+from albert_tools.engine.model.telemetry import new_span, traceparent
 
 #: The most entries in a minute. The next entry after that counts the requests without an entry.
 MAX_A_MINUTE = 60
@@ -29,7 +29,8 @@ class MalformedRequests:
         self._minute, self._count, self._skipped = 0, 0, 0
 
     def record(self, raw: bytes, rules: list[str], trace: str | None) -> None:
-        """Append an entry. `rules` are the broken rules, with their fields; empty if the bytes don't parse."""
+        """Append an entry. `rules` are the broken rules, with their fields; empty if the bytes don't parse. `trace` is the client's
+        traceparent, if it has sent one."""
         minute = int(time.monotonic() // 60)
         if minute != self._minute:
             self._minute, self._count = minute, 0
@@ -40,7 +41,7 @@ class MalformedRequests:
         data: dict[str, Any] = {
             "hash": f"b3:{blake3(raw).hexdigest()}",
             "size_bytes": len(raw),
-            "trace": new_span(None, trace).trace_id,
+            "trace": traceparent(new_span(None, trace)),
         }
         if rules:
             data["violations"] = rules[:MAX_LISTED]

@@ -25,19 +25,19 @@ MAX_SOCKET_PATH = 100
 
 #: Connections to one address.
 MAX_CONNECTIONS = 256
-#: Requests on one connection at the same time; a client sends further ones later.
-MAX_STREAMS = 64
+#: Requests on one connection at the same time. The client's gRPC holds back further ones.
+_MAX_STREAMS = 64
 #: Requests on all connections to both addresses.
-_ALL_STREAMS = 2 * MAX_CONNECTIONS * MAX_STREAMS
+_ALL_STREAMS = 2 * MAX_CONNECTIONS * _MAX_STREAMS
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE),
     ("grpc.max_send_message_length", MAX_MESSAGE),
-    ("grpc.max_concurrent_streams", MAX_STREAMS),
+    ("grpc.max_concurrent_streams", _MAX_STREAMS),
     # Without these two, gRPC would receive more of a message than a method has asked for, and share a port with another server.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.so_reuseport", 0),
-    # What gRPC receives of a request that no code of ours has seen.
+    # Bytes of a request that gRPC receives before a method reads it.
     ("grpc.http2.lookahead_bytes", 4096),
     # Connections without a request are closed. Clients connect again by themselves.
     ("grpc.server_handshake_timeout_ms", 5_000),
@@ -45,7 +45,7 @@ _OPTIONS = (
     # files of this process.
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
     ("grpc.max_connection_idle_ms", 60_000),
-    # While gRPC has 1,000 requests that no code of ours has seen, it would cancel those of anybody. Here each client has its share.
+    # By default, gRPC cancels requests of any client while 1,000 wait for a method. These limits can't be reached.
     ("grpc.server.max_pending_requests", _ALL_STREAMS),
     ("grpc.server.max_pending_requests_hard_limit", _ALL_STREAMS),
 )

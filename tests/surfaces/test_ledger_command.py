@@ -264,8 +264,8 @@ def test_a_resumed_run_is_in_the_trace_of_its_request(albert: Albert) -> None:
 def test_malformed_requests_are_shown(used: Albert) -> None:
     with Record(used.home / "state" / "record") as record:
         requests = MalformedRequests(record)
-        requests.record(b"junk", [])
-        requests.record(b"more", ["request_id max_len\n✓ forged", "tool required"])
+        requests.record(b"junk", [], None)
+        requests.record(b"more", ["request_id max_len\n✓ forged", "tool required"], None)
     for words in (["tail", "-n", "2"], ["query", "--denied", "-n", "2"]):
         first, second = used("ledger", *words).out.splitlines()
         hashed = f"b3:{blake3(b'junk').hexdigest()}"

@@ -119,7 +119,7 @@ def _without_address(module: str, name: str, value: Any) -> Any:
 
 
 def _literal_eval(read: Callable[[str], Any], node_or_string: str) -> Any:
-    """`ast.literal_eval`. Its message can have the text of a node."""
+    """`ast.literal_eval`, without the address of a node in its error."""
     try:
         return read(node_or_string)
     except ValueError as error:

@@ -470,8 +470,9 @@ def test_malformed_requests_are_in_the_ledger(world: World) -> None:
     invoke = world.channel.unary_unary(f"/{SERVICE}/Invoke")
     for content in (b"\xff\xff", *(each.SerializeToString() for each in asked)):
         invoke(content, metadata=(("traceparent", trace),), timeout=PATIENCE)
-    entries = [e.data for e in world.entries("malformed") if e.data["trace"] == trace]
-    assert entries[0] == {"hash": f"b3:{blake3(bytes([255, 255])).hexdigest()}", "size_bytes": 2, "trace": trace}
+    entries = [e.data for e in world.entries("malformed") if e.data["trace"][3:35] == trace]
+    assert entries[0]["hash"] == f"b3:{blake3(bytes([255, 255])).hexdigest()}"
+    assert entries[0]["size_bytes"] == 2
     assert [e.get("violations") for e in entries[1:]] == [
         ["tool required", "session_token required"],
         ["tool_call invalid_arguments"],
