@@ -172,6 +172,8 @@ class Connection:
             is_recent = time.monotonic() - link.listed_at <= CHECK_SECONDS
             if not is_recent and self._listing is None:
                 self._listing = asyncio.ensure_future(self._list_tools(link))
+                # If nobody waits for it any more, nobody takes its failure.
+                self._listing.add_done_callback(lambda listing: listing.cancelled() or listing.exception())
             listing = self._listing
         try:
             if listing is not None:

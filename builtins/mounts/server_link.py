@@ -290,6 +290,9 @@ class Link:
                 self._proxy.hang_up()
             if self.is_retired:
                 self._closing.set()
+                if self._task is not None and not self._client.done():
+                    # It hangs at its start, where nothing waits for the end.
+                    self._task.cancel()
         seen, self._seen[:] = [*self._seen], []
         if self._proxy is not None:
             for one in self._proxy.seen:

@@ -8,7 +8,7 @@ from typing import Any
 COMMAND_SETTINGS: dict[str, dict[str, Any]] = {
     "confinement": {"enum": ["bwrap", "landlock", "seatbelt"]},
     "memory_mb": {"type": "number", "minimum": 16, "maximum": 2**20},
-    "processes": {"type": "integer", "minimum": 1, "maximum": 2**20},
+    "processes": {"type": "integer", "minimum": 2, "maximum": 2**20},
 }
 
 #: The same settings, and the author of commits.

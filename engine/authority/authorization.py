@@ -207,7 +207,8 @@ def _others(primitive: Primitive, arguments: Mapping[str, Any], workspace: Works
         texts = _texts(primitive, name, arguments) if kind != "operation" else _names(arguments.get(name))
         # A program and its arguments are checked as one command.
         use = shlex.join(words) if kind == "operation" else folder
-        resources += [Resource(kind, text, use) for text in ([shlex.join(texts)] if kind == "program" else texts)]
+        root = str(workspace.root)
+        resources += [Resource(kind, text, use, root) for text in ([shlex.join(texts)] if kind == "program" else texts)]
     return resources
 
 

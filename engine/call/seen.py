@@ -47,10 +47,10 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
         # An error can have the words of a server, too.
         hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), asked))
         examples["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
-    # An error can have the words of a file, unless the file is missing or the call was denied before it did anything.
-    is_unread = is_failure and (outcome.code == "not_found" or (outcome.denied and not call.report.effects))
-    private = next(_private_paths(call, run, not is_unread), None)
-    if private is None and not is_unread and "batch" in primitive.definition.declared.uses.values():
+    # An error can have the words of a file, unless there is no file.
+    is_read = not is_failure or outcome.code != "not_found"
+    private = next(_private_paths(call, run, is_read), None)
+    if private is None and is_read and "batch" in primitive.definition.declared.uses.values():
         # The session knows what the runs of its batches have read.
         private = run.session.seen().get("private")
     if private is not None and call.depth:

@@ -52,7 +52,7 @@ def judge_shell(layers: tuple[Layer, ...], definition: ToolDefinition, resource:
     """The decision on a shell command; None if no rule objects."""
     from albert_tools.engine.shell.judge import judge_command
 
-    return _judge(layers, definition, judge_command(resource.name, resource.use))
+    return _judge(layers, definition, judge_command(resource.name, resource.use, resource.root))
 
 
 def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
@@ -60,7 +60,7 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
     from albert_tools.engine.shell.judge import judge_argv
 
     argv = tuple(shlex.split(resource.name))
-    return _judge(layers, definition, judge_argv(argv, resource.use)) if argv else None
+    return _judge(layers, definition, judge_argv(argv, resource.use, resource.root)) if argv else None
 
 
 def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:

@@ -32,6 +32,15 @@ _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
 #: A word that names a file: by its folder, or by the end of its name.
 _FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
+#: Programs whose operands are files, also without a folder and an ending.
+_OF_FILES = frozenset(
+    """
+    . bash cat chmod chown cp dash diff head install less ln ls mkdir mv node perl php python python3 rm rmdir rsync ruby sh shred
+    source tail tee touch truncate unlink zsh
+    """.split()
+)
+#: An option with its value in one word.
+_VALUE = re.compile(r"(--[\w-]+=|-\w(?=.)|)(.*)", re.DOTALL)
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
 #: An option by which a program starts another one in another folder.
 _ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
@@ -50,8 +59,15 @@ def placed(argv: Sequence[str], folder: str) -> Sequence[str]:
         return argv
     program, *others = argv
     # A program without a slash is found by PATH, whatever the folder.
-    program = _from_workspace(program, folder) if "/" in program else program
-    return [program, *(_from_workspace(word, folder) if _FILE.fullmatch(word) else word for word in others)]
+    placed_program = _from_workspace(program, folder) if "/" in program else program
+    of_files = posixpath.basename(program) in _OF_FILES
+    return [placed_program, *(_placed(word, folder, of_files) for word in others)]
+
+
+def _placed(word: str, folder: str, of_files: bool) -> str:
+    option, value = _VALUE.fullmatch(word).groups()  # type: ignore[union-attr]
+    is_file = _FILE.fullmatch(value) is not None or (of_files and not word.startswith("-"))
+    return option + _from_workspace(value, folder) if is_file else word
 
 
 def _from_workspace(word: str, folder: str) -> str:
@@ -190,6 +206,9 @@ def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> 
     """
     if _is_path(word) or (position and not word.startswith("-")):
         yield from (posixpath.normpath(posixpath.join(folder, word)) for folder in folders)
+    elif anywhere:
+        # A script that another program starts.
+        yield from (posixpath.normpath(posixpath.join(folder, word)) for folder in folders if HOLE not in folder)
     if position:
         yield word
         if anywhere:

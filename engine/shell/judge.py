@@ -53,21 +53,22 @@ _GLOB = re.compile(r"[*?]+|[\[{].*", re.DOTALL)
 TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
 
 
-def judge_command(source: str, folder: str = "") -> Judgement:
-    """What a text for bash runs that starts in `folder`, see `Start`. Never raises: a text that cannot be read asks."""
+def judge_command(source: str, folder: str = "", root: str = "") -> Judgement:
+    """What a text for bash runs that starts in `folder` (see `Start`) of the workspace `root`. Never raises: a text that cannot be
+    read asks."""
     if len(source) > MAX_LENGTH:
         # Not cached.
-        return _judged_text(source, folder)
-    return _judged_cached(source, folder)
+        return _judged_text(source, folder, root)
+    return _judged_cached(source, folder, root)
 
 
 @lru_cache(maxsize=256)
-def _judged_cached(source: str, folder: str) -> Judgement:
-    return _judged_text(source, folder)
+def _judged_cached(source: str, folder: str, root: str) -> Judgement:
+    return _judged_text(source, folder, root)
 
 
-def _judged_text(source: str, folder: str) -> Judgement:
-    judge = _Judge(source, folder)
+def _judged_text(source: str, folder: str, root: str) -> Judgement:
+    judge = _Judge(source, folder, root)
     judge.read(source, 0)
     return Judgement(tuple(dict.fromkeys(judge.parts)), source, tuple(judge.folders))
 
@@ -81,7 +82,7 @@ def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
     Args:
         template: A text for bash, or a program with its arguments.
     """
-    judge = _Judge("", "", marked=True)
+    judge = _Judge("", "", "", marked=True)
     if isinstance(template, str):
         judge.read(template, 0)
         marks = MARK.findall(template)
@@ -96,9 +97,9 @@ def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
     }
 
 
-def judge_argv(argv: tuple[str, ...], folder: str = "") -> Judgement:
+def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judgement:
     """What a program with its arguments runs where no shell reads them. Never raises."""
-    judge, text = _Judge("", folder), text_of([Word(word) for word in argv])
+    judge, text = _Judge("", folder, root), text_of([Word(word) for word in argv])
     if sum(map(len, argv)) > MAX_LENGTH or any(HOLE in word for word in argv):
         judge.report(Unreadable("it is too long, or holds NUL characters"), " ".join(argv))
     else:
@@ -107,13 +108,14 @@ def judge_argv(argv: tuple[str, ...], folder: str = "") -> Judgement:
 
 
 class _Judge:
-    def __init__(self, source: str, folder: str, marked: bool = False) -> None:
+    def __init__(self, source: str, folder: str, root: str, marked: bool = False) -> None:
         self._source = source
         self._marked = marked
         #: The marks in operands of ordinary commands; those in other commands, with the command.
         self.harmless: set[str] = set()
         self.loose: dict[str, str] = {}
         self._start = Start(folder)
+        self._root = root
         self.folders = [folder]
         self.parts: list[Part] = []
         #: Whether a file got new content, which a later command could run.
@@ -212,10 +214,15 @@ class _Judge:
             entered = HOLE
         else:
             return
-        further = [HOLE if HOLE in entered else posixpath.join(folder, entered) for folder in self.folders]
-        self.folders = [*dict.fromkeys(map(posixpath.normpath, (*self.folders, *further)))]
+        further = [HOLE if HOLE in entered else self._relative(folder, entered) for folder in self.folders]
+        self.folders = [*dict.fromkeys((*self.folders, *further))]
         if len(self.folders) > _MAX_FOLDERS:
             self.folders = [*self.folders[:_MAX_FOLDERS], HOLE]
+
+    def _relative(self, folder: str, entered: str) -> str:
+        """The folder that is entered from another one, relative to the workspace if it is in it."""
+        path = posixpath.normpath(posixpath.join(self._root, folder, entered))
+        return posixpath.relpath(path, self._root) if self._root and f"{path}/".startswith(f"{self._root}/") else path
 
     def _demand_ordinary(self, argv: Sequence[Word], about: str, depth: int, inner: list[Sequence[Word]]) -> bool:
         """Raises `Unclear` unless the call itself is ordinary; the commands that it runs are added to `inner`.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any, NamedTuple
 
 import grpc
@@ -153,7 +153,7 @@ class Kernel:
             message = "the bytes are not a ToolRequest"
             return denied("", "malformed_request", "malformed_request", message, [])
         if errors := violations(request):
-            self._malformed.record(raw, [f"{v.field} {v.rule}" for v in errors], trace)
+            self._record(raw, [f"{v.field} {v.rule}" for v in errors], trace, request.session_token)
             message = f"the request breaks {len(errors)} rule{'s' if len(errors) > 1 else ''}: {_listed(errors)}"
             return denied(request.request_id[:256], "invalid_request", "invalid_request", message, errors)
         tool = request.WhichOneof("tool")
@@ -166,12 +166,25 @@ class Kernel:
         try:
             call = TOOLS[tool].call(getattr(request, tool))
         except Failure as failure:
-            self._malformed.record(raw, [f"{tool} {failure.code}"], trace)
+            self._record(raw, [f"{tool} {failure.code}"], trace, request.session_token)
             return failed(request.request_id, tool, failure)
         if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
-            self._malformed.record(raw, ["dedupe_key unsupported"], trace)
+            self._record(raw, ["dedupe_key unsupported"], trace, request.session_token)
             return _no_dedupe_key(request.request_id, tool, call.tool)
         return _Valid(request, tool, call)
+
+    def _record(self, raw: bytes, rules: list[str], trace: str | None, token: str) -> None:
+        """Record a request that is no call, for its session if that is active. If the session's quota is used up: one a minute."""
+        sessions, session = self._service.sessions, None
+        with suppress(Failure):
+            session = self._service.session_of(token).id
+        try:
+            if session is not None:
+                sessions.demand_room(sessions.line(session), self._service.quota)
+        except Failure:
+            if sessions.refused_lately(session):
+                return
+        self._malformed.record(raw, rules, trace, session)
 
     async def _answer(self, valid: _Valid, marks: Mapping[str, str | None]) -> pb.ToolResponse:
         request, tool, call = valid

@@ -1,6 +1,7 @@
 """Ledger entries for requests that are not calls: bytes that don't parse, and requests that break a rule or name no active session.
 
-The ledger gets their hash and length. Everyone who reaches the server can send such a request, so the number of entries is limited.
+The ledger gets their hash and length. An entry is charged to the session that has sent the request. Everyone who reaches the server
+can send one without a session, so the number of these entries is limited.
 """
 
 from __future__ import annotations
@@ -28,15 +29,10 @@ class MalformedRequests:
         self._ledger = ledger
         self._minute, self._count, self._skipped = 0, 0, 0
 
-    def record(self, raw: bytes, rules: list[str], trace: str | None) -> None:
+    def record(self, raw: bytes, rules: list[str], trace: str | None, session: str | None = None) -> None:
         """Append an entry. `rules` are the broken rules, with their fields; empty if the bytes don't parse. `trace` is the client's
-        traceparent, if it has sent one."""
-        minute = int(time.monotonic() // 60)
-        if minute != self._minute:
-            self._minute, self._count = minute, 0
-        self._count += 1
-        if self._count > MAX_A_MINUTE:
-            self._skipped += 1
+        traceparent, if it has sent one. The entry is charged to `session`; without one, only so many are written in a minute."""
+        if session is None and self._is_too_many():
             return
         data: dict[str, Any] = {
             "hash": f"b3:{blake3(raw).hexdigest()}",
@@ -45,8 +41,18 @@ class MalformedRequests:
         }
         if rules:
             data["violations"] = rules[:MAX_LISTED]
-        if self._skipped:
+        if session is not None:
+            data["session"] = session
+        elif self._skipped:
             data["skipped"], self._skipped = self._skipped, 0
         # The request is denied also if the ledger can't be written.
         with suppress(Failure):
             self._ledger.append("malformed", data)
+
+    def _is_too_many(self) -> bool:
+        minute = int(time.monotonic() // 60)
+        if minute != self._minute:
+            self._minute, self._count = minute, 0
+        self._count += 1
+        self._skipped += self._count > MAX_A_MINUTE
+        return self._count > MAX_A_MINUTE

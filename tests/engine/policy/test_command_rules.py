@@ -25,7 +25,7 @@ def judged(
     rules = read_governance({"tools": {"bash": owner}})
     if project is not None:
         rules = rules.tightened(read_governance({"tools": {"bash": project}}))
-    found = Policy(rules.layers(), "/w", "/home/user").touches(BASH, [Resource("shell", command, folder)])
+    found = Policy(rules.layers(), "/w", "/home/user").touches(BASH, [Resource("shell", command, folder, "/w")])
     return strictest(found) if found else None
 
 
@@ -332,10 +332,17 @@ def test_what_a_command_could_be_or_could_run_is_compared_with_any_pattern(patte
         ("web", "./tools/gen x", True),
         ("web", "make all", True),
         ("", "cd web && make all", True),
+        ("web", "rm -rf build", False),
+        ("web", "bash deploy", False),
+        ("web", "frob --file=a.mk -fb.mk", False),
+        ("", "frob --file=a.mk -fb.mk", True),
+        ("", "cd /w && ./build.sh x", True),
+        ("web", "cd /w/web && ./build.sh x", False),
     ],
 )
 def test_a_pattern_names_files_from_the_top_folder(folder: str, command: str, is_listed: bool) -> None:
     patterns = ["./build.sh *", "frob data.json *", "./web/tools/gen *", "make *", "cd *"]
+    patterns += ["rm -rf build", "bash deploy", "frob --file=a.mk -fb.mk"]
     for key in ("ordinary_commands", "allowed_commands"):
         decision = judged(command, {key: patterns, "ordinary_commands": patterns}, folder=folder)
         assert (decision is None) is is_listed, key
@@ -347,6 +354,8 @@ def test_a_pattern_names_files_from_the_top_folder(folder: str, command: str, is
         ("prod", "rm -f x"),
         ("prod/sub", "rm -f ../x"),
         ("", "cd prod; rm -f x"),
+        ("", "cd /w/prod; rm -f x"),
+        ("", "cd ../w/prod; rm -f x"),
         ("", "for i in 1 2; do rm -f x; cd prod; done"),
         ("", "builtin cd prod; rm -f x"),
         ("", "eval 'cd prod'; rm -f x"),
@@ -369,6 +378,7 @@ def test_a_forbidden_path_is_found_from_each_folder_that_a_command_enters(folder
     [
         ("./scripts/*", "scripts/a", "deny"),
         ("./scripts/*", "bash ./scripts/a", "deny"),
+        ("./scripts/*", "cd scripts; bash a", "deny"),
         ("./scripts/*", "frob scripts2/a", "ask"),
         ("/usr/sbin/* *", "/usr/sbin/frob x", "deny"),
         ("/usr/sbin/* *", "frob x", "ask"),

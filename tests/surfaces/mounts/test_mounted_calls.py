@@ -451,6 +451,19 @@ def test_a_call_under_way_ends_in_its_process_when_another_one_must_see_less(mou
         assert waiting.result().value() == first
 
 
+def test_a_process_that_hangs_at_its_start_ends_with_its_last_call(mounting: Make) -> None:
+    limit = {"timeout_seconds": 2}
+    home = mounting(governance={**ALLOWED, "forbidden_paths": ["*.pem"], "tools": {"m.born": limit, "m.env": limit}})
+    home.mount("m", tool("born"), tool("env", "name"), words=("bash", "-c", "touch begun; exec sleep 613"))
+    with ThreadPoolExecutor() as pool:
+        hanging = pool.submit(home.call, "m.born")
+        wait_until((home.work / "begun").exists)
+        (home.work / "n.pem").touch()
+        assert home.error("m.env", name="x").code == "timeout"
+        assert hanging.result().error.code == "timeout"
+    wait_until(lambda: not children("613", "sleep"))
+
+
 def test_a_running_server_is_started_again_when_the_rules_hide_more(mounting: Make) -> None:
     home = mounting(governance={**ALLOWED, "forbidden_paths": ["*.key"]})
     home.mount("m", tool("read", "path"))

@@ -473,6 +473,10 @@ def test_malformed_requests_are_in_the_ledger(world: World) -> None:
     entries = [e.data for e in world.entries("malformed") if e.data["trace"][3:35] == trace]
     assert entries[0]["hash"] == f"b3:{blake3(bytes([255, 255])).hexdigest()}"
     assert entries[0]["size_bytes"] == 2
+    # Those of an active session are charged to it.
+    session = world.within(lambda: world.service.session_of(world.token))
+    assert [e.get("session") for e in entries] == [None, None, session.id, session.id]
+    assert session.used["bytes_stored"] > 200
     assert [e.get("violations") for e in entries[1:]] == [
         ["tool required", "session_token required"],
         ["tool_call invalid_arguments"],
