@@ -106,7 +106,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
-    from albert_tools.engine.shell.command_patterns import matches, may_match, may_start, stands_in
+    from albert_tools.engine.shell.command_patterns import is_listed, may_match, may_start, stands_in
 
     patterns = FORBIDDEN.of(section)
     rule = f"{place}.{FORBIDDEN.name}"
@@ -116,7 +116,7 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
             yield Decision("deny", rule, "command", message, part.hint)
         for pattern in patterns or ():
             if part.argv and may_match(pattern, part.argv, judgement.folders):
-                certain = matches(pattern, part.argv, judgement.folders) or "\0" not in "".join(part.argv)
+                certain = is_listed([pattern], part.argv, judgement.folders) or "\0" not in "".join(part.argv)
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
                 hint = "do without it" if certain else "write it out, without variables"
                 yield Decision("deny", rule, "command", message, hint)
@@ -130,13 +130,13 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
 
 
 def _allowed(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
-    from albert_tools.engine.shell.command_patterns import matches
+    from albert_tools.engine.shell.command_patterns import is_listed
 
     patterns = ALLOWED.of(section)
     rule = f"{place}.{ALLOWED.name}"
     for part in judgement.parts if patterns is not None else ():
         if part.unreadable or (part.argv and not part.only_runs):
-            if not any(matches(pattern, part.argv, judgement.folders) for pattern in patterns or ()):
+            if not is_listed(patterns or (), part.argv, judgement.folders):
                 message = f"{_name(part)} is not among the commands that {tool} may run"
                 hint = f"use a command that is listed, or ask for it to be added to {written_at(rule)}"
                 yield Decision("deny", rule, "command", message, hint)
@@ -191,14 +191,16 @@ def _listed_as_ordinary(
     layers: tuple[Layer, ...], definition: ToolDefinition, part: Part, folders: Sequence[str]
 ) -> bool:
     """Whether the owner's rules list this command as ordinary, by a pattern that names its program."""
-    from albert_tools.engine.shell.command_patterns import matches, names_a_program
+    from albert_tools.engine.shell.command_patterns import is_listed, names_a_program
 
-    return bool(part.argv) and any(
-        names_a_program(pattern) and matches(pattern, part.argv, folders)
+    patterns = [
+        pattern
         for layer, _, section in sections_of(layers, definition)
         if layer.owner
         for pattern in ORDINARY.of(section) or ()
-    )
+        if names_a_program(pattern)
+    ]
+    return bool(part.argv) and is_listed(patterns, part.argv, folders)
 
 
 def _name(part: Part) -> str:

@@ -32,13 +32,6 @@ _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
 #: A word that names a file: by its folder, or by the end of its name.
 _FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
-#: Programs whose operands are files, also without a folder and an ending.
-_OF_FILES = frozenset(
-    """
-    . bash cat chmod chown cp dash diff head install less ln ls mkdir mv node perl php python python3 rm rmdir rsync ruby sh shred
-    source tail tee touch truncate unlink zsh
-    """.split()
-)
 #: An option with its value in one word.
 _VALUE = re.compile(r"(--[\w-]+=|-\w(?=.)|)(.*)", re.DOTALL)
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
@@ -48,26 +41,29 @@ _ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
 _MAX_LETTERS = 16
 
 
-def matches(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
-    """Whether `argv` certainly matches in each of the folders. A NUL in a word is an unknown part."""
-    return all(_fits(_words(pattern), placed(argv, folder), maybe=False) for folder in folders)
+def is_listed(patterns: Sequence[str], argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
+    """Whether `argv` certainly matches one of the patterns in each of the folders. A NUL in a word is an unknown part."""
+    return all(any(matches(pattern, placed(argv, folder)) for pattern in patterns) for folder in folders)
+
+
+def matches(pattern: str, argv: Sequence[str]) -> bool:
+    """Whether `argv` certainly matches in the top folder."""
+    return _fits(_words(pattern), argv, maybe=False)
 
 
 def placed(argv: Sequence[str], folder: str) -> Sequence[str]:
     """The words of a command that starts in a folder of the workspace, with its files as they are named from the workspace."""
-    if folder in ("", "."):
+    if not argv or folder in ("", "."):
         return argv
     program, *others = argv
     # A program without a slash is found by PATH, whatever the folder.
     placed_program = _from_workspace(program, folder) if "/" in program else program
-    of_files = posixpath.basename(program) in _OF_FILES
-    return [placed_program, *(_placed(word, folder, of_files) for word in others)]
+    return [placed_program, *(_placed(word, folder) for word in others)]
 
 
-def _placed(word: str, folder: str, of_files: bool) -> str:
+def _placed(word: str, folder: str) -> str:
     option, value = _VALUE.fullmatch(word).groups()  # type: ignore[union-attr]
-    is_file = _FILE.fullmatch(value) is not None or (of_files and not word.startswith("-"))
-    return option + _from_workspace(value, folder) if is_file else word
+    return option + _from_workspace(value, folder) if _FILE.fullmatch(value) else word
 
 
 def _from_workspace(word: str, folder: str) -> str:
@@ -183,7 +179,7 @@ def _fits(
             word = words[position]
             if word is None:
                 after.add(position)
-            elif word.fits(arg) or (
+            elif (word.fits(arg) and (maybe or not _leaves(word, arg))) or (
                 maybe and any(_could_fit(word, name) for name in _names(arg, position, anywhere, folders))
             ):
                 after.add(position + 1)
@@ -206,9 +202,6 @@ def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> 
     """
     if _is_path(word) or (position and not word.startswith("-")):
         yield from (posixpath.normpath(posixpath.join(folder, word)) for folder in folders)
-    elif anywhere:
-        # A script that another program starts.
-        yield from (posixpath.normpath(posixpath.join(folder, word)) for folder in folders if HOLE not in folder)
     if position:
         yield word
         if anywhere:
@@ -223,6 +216,11 @@ def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> 
         yield name.lstrip("-@+")
         # Each of the first letters can be the option that takes the rest of the word.
         yield from (name[n:] for n in range(2, min(len(name), _MAX_LETTERS)))
+
+
+def _leaves(word: Starred, arg: str) -> bool:
+    """Whether a star would stand for ``..``, so that a path is not below the folder that the pattern names."""
+    return arg.split("/").count("..") > word.first.split("/").count("..")
 
 
 def _could_fit(word: Starred, text: str) -> bool:

@@ -38,7 +38,7 @@ MAX_PARTS = 500
 _MAX_FOLDERS = 8
 
 #: Builtins that enter the folder that they name, and those that can enter any folder.
-_CD, _ENTERING = ("cd", "chdir", "pushd"), frozenset("popd builtin command eval . source trap".split())
+_CD, _ENTERING = ("cd", "chdir", "pushd"), frozenset("popd builtin command eval trap".split())
 _SHELLS = ("bash", "sh")
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
@@ -327,6 +327,9 @@ def _argv(words: Sequence[Word]) -> tuple[str, ...]:
         if word.known
         else HOLE
         if HOLE in word.text and not word.single
+        # A variable in a path can hold `..`, and a glob can't.
+        else word.text.replace(HOLE, f"{HOLE}/../{HOLE}")
+        if HOLE in word.text and "/" in word.text
         else _GLOB.sub(HOLE, word.text) or HOLE
         for word in words
     )
