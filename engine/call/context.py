@@ -18,6 +18,7 @@ from albert_tools.engine.call.target import UNKNOWN, Lookup, Target
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import UNJUDGED_POLICY, Effect, ToolInvocation, ToolResult
+from albert_tools.engine.model.turns import LongBlocks
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance
@@ -112,6 +113,8 @@ class ServiceContext(Struct, frozen=True):
     observer: Observer | None = None
     resource_locks: ResourceLocks = field(default_factory=lambda: ResourceLocks(None))
     resource_pool: ResourcePool = field(default_factory=ResourcePool)
+    #: What holds the event loop for a client.
+    long_blocks: LongBlocks = field(default_factory=LongBlocks)
     #: Where the values of the sessions' arguments come from.
     provenance: Provenance = field(default_factory=Provenance)
     #: The principal of calls without a session. An answer "for this session" applies to the calls of its principal.

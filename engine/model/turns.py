@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from weakref import WeakValueDictionary
 
+#: Seconds for which a block may hold the event loop before the others come first.
+_LONG = 0.002
 #: The client for which something is executed; None for the owner.
 CLIENT: ContextVar[str | None] = ContextVar("albert_client", default=None)
 
@@ -63,3 +68,22 @@ class Turn:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+class LongBlocks:
+    """Blocks without an await that can take long. Of each client, one is executed at a time. After a long one, the others have the
+    event loop for as long."""
+
+    def __init__(self) -> None:
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+
+    @asynccontextmanager
+    async def of(self, client: str) -> AsyncIterator[None]:
+        """The block of a client."""
+        async with self._locks.setdefault(client, asyncio.Lock()):
+            began = time.monotonic()
+            try:
+                yield
+            finally:
+                if (spent := time.monotonic() - began) > _LONG:
+                    await asyncio.sleep(spent)

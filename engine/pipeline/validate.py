@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from msgspec.structs import replace
 
 from albert_tools.engine.call.arguments import validated_arguments
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.turns import CLIENT
 
 
 async def validate(call: Call, run: Run) -> Call:
@@ -23,7 +26,10 @@ async def validate(call: Call, run: Run) -> Call:
             details={"violations": violations, "of": "invocation"},
         )
     try:
-        arguments = validated_arguments(target.definition, call.given, is_copy=call.depth > 0)
+        client = None if call.depth else CLIENT.get()
+        # The arguments of a request can have a million values.
+        async with run.service.long_blocks.of(client) if client is not None else nullcontext():
+            arguments = validated_arguments(target.definition, call.given, is_copy=call.depth > 0)
         if target.primitive is not None:
             target.primitive.demand(arguments)
     except Failure as failure:

@@ -23,6 +23,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.protocols import ContentStore
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS, READING_TOOLS
+from albert_tools.engine.model.turns import LongBlocks
 from albert_tools.service import ToolService
 from albert_tools.surfaces.wire import tool_pb2 as pb
 from albert_tools.surfaces.wire.bytes_in_flight import Places, Room
@@ -72,6 +73,7 @@ class Kernel:
         self._room_for_contents = Room(2 * _CONTENT, _CONTENT)
         #: Only the owner can enter the folder of the Unix socket, so others can't take its places.
         self._strangers = {True: anteroom(2), False: anteroom(2)}
+        self._long_blocks = LongBlocks()
         self._malformed = MalformedRequests(service.ledger)
         self._suspended = SuspendedCalls()
 
@@ -104,7 +106,8 @@ class Kernel:
                     async with self._room.reserve(client, MAX_MESSAGE) as reserved:
                         raw = await receive(context)
                         reserved.shrink(len(raw))
-                        parsed = self._request(raw, marks["trace"])
+                        async with self._long_blocks.of(client):
+                            parsed = self._request(raw, marks["trace"])
                         response = parsed if isinstance(parsed, pb.ToolResponse) else await self._answer(parsed, marks)
                 data = _serialized(response)
                 if len(data) > _SMALL:

@@ -731,3 +731,31 @@ def test_one_result_with_a_known_code(bench: Any, name: Any, arguments: Any, key
     result = bench.service.invoke(name, arguments, dedupe_key=key)
     assert result.ok or (result.error.code in CODES and result.error.message)
     json.dumps(result.as_dict())
+
+
+def test_large_arguments_of_a_session_let_others_go_first(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    @primitive(effects=["read"])
+    async def total(numbers: list[int]) -> int:
+        """Add numbers."""
+        return sum(numbers)
+
+    async def call(service: ToolService, name: str, token: str, count: int) -> None:
+        assert (await service.invoke("total", {"numbers": [1] * count}, session=token)).ok
+        order.append(name)
+
+    async def all_() -> None:
+        (tmp_path / "work" / ".albert").mkdir(parents=True)
+        opened = ToolService.open(
+            home=tmp_path / "home", workspace=tmp_path / "work", primitives=[total], governance={"allow": ["total"]}
+        )
+        async with opened as service:
+            greedy, other = (service.open_session(name)[1] for name in ("greedy", "other"))
+            await asyncio.gather(
+                *(call(service, f"greedy {n}", greedy, 300_000) for n in range(5)), call(service, "other", other, 1)
+            )
+
+    asyncio.run(all_())
+    # As many requests of one session may run at once; but their arguments are read one after the other.
+    assert order.index("other") < 3
