@@ -39,8 +39,9 @@ def test_the_scenarios_pass_that_a_revision_requires(revision: str, scenarios: i
 def inspect(folder: Path, *words: str) -> Any:
     """Run the Inspector's command line with a new server, and return the answer."""
     (folder / ".albert").mkdir(exist_ok=True)
-    environ = {**os.environ, "ALBERT_HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
-    server = [sys.executable, "-m", "albert_tools.surfaces.cli", "mcp"]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # The Inspector gives a server few variables, and ALBERT_HOME isn't among them.
+    server = ["env", f"ALBERT_HOME={folder / 'home'}", sys.executable, "-m", "albert_tools.surfaces.cli", "mcp"]
     command = npx(INSPECTOR, "mcp-inspector", "--cli", *server, *words)
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
