@@ -26,8 +26,8 @@ async def validate(call: Call, run: Run) -> Call:
             details={"violations": violations, "of": "invocation"},
         )
     try:
-        client = None if call.depth else CLIENT.get()
-        # The arguments of a request can have a million values.
+        client = CLIENT.get()
+        # Arguments can have a million values.
         async with run.service.long_blocks.of(client) if client is not None else nullcontext():
             arguments = validated_arguments(target.definition, call.given, is_copy=call.depth > 0)
         if target.primitive is not None:
