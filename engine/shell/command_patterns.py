@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from albert_tools.engine.model.wildcards import Starred
-from albert_tools.engine.shell.word import HOLE
+from albert_tools.engine.shell.word import AWAY, HOLE
 
 #: Characters of the longest pattern that a person is offered. A longer one can't be read at a glance.
 _MAX_OFFERED = 120
@@ -32,8 +32,10 @@ _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
 #: A word that names a file: by its folder, or by the end of its name.
 _FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
-#: An option with its value in one word.
-_VALUE = re.compile(r"(--[\w-]+=|-\w(?=.)|)(.*)", re.DOTALL)
+#: An option or a name with its value in one word.
+_VALUE = re.compile(r"(-{0,2}\w[\w-]*=|-\w(?=.)|)(.*)", re.DOTALL)
+#: The folder above, in a path or in a list of paths.
+_PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
 #: An option by which a program starts another one in another folder.
 _ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
@@ -200,8 +202,10 @@ def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> 
     If the command can be anywhere, its first word can also follow a ``=``, ``!`` or ``@``, or the letters of options; a further
     word can follow a ``=``, or end before a ``/``.
     """
-    if _is_path(word) or (position and not word.startswith("-")):
-        yield from (posixpath.normpath(posixpath.join(folder, word)) for folder in folders)
+    option, value = _VALUE.fullmatch(word).groups() if position else ("", word)  # type: ignore[union-attr]
+    if position or _is_path(word):
+        paths = (posixpath.join(folder, value) for folder in folders)
+        yield from (option + (path if AWAY in path else posixpath.normpath(path)) for path in paths)
     if position:
         yield word
         if anywhere:
@@ -220,7 +224,7 @@ def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> 
 
 def _leaves(word: Starred, arg: str) -> bool:
     """Whether a star would stand for ``..``, so that a path is not below the folder that the pattern names."""
-    return arg.split("/").count("..") > word.first.split("/").count("..")
+    return len(_PARENT.findall(arg)) > len(_PARENT.findall(word.first))
 
 
 def _could_fit(word: Starred, text: str) -> bool:
@@ -228,6 +232,9 @@ def _could_fit(word: Starred, text: str) -> bool:
     if HOLE not in text:
         return word.fits(text)
     begin, end = text.partition(HOLE)[0], text.rpartition(HOLE)[2]
+    if AWAY in text and _FILE.fullmatch(f"{word.first}{word.last or ''}"):
+        # It can lead to any folder.
+        begin, end = "", posixpath.normpath(f"/{end}").lstrip("/")
     if word.last is None:
         return word.first.startswith(begin) and word.first.endswith(end) and len(begin + end) <= len(word.first)
     return begin.startswith(word.first[: len(begin)]) and end.endswith(word.last[-len(end) :] if end else "")

@@ -28,7 +28,7 @@ from albert_tools.engine.shell.programs import (
 from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Reader, SimpleCommand, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
-from albert_tools.engine.shell.word import HOLE, Unclear, Unreadable, Word
+from albert_tools.engine.shell.word import AWAY, HOLE, Unclear, Unreadable, Word
 
 #: Commands within commands (`sh -c`, `xargs`, `find -exec`).
 MAX_DEPTH = 8
@@ -49,7 +49,9 @@ _VERBOSE = re.compile(r"^-\w*v|^--v")
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
 _NO_CODE = r"[\w ./:=,()\[\]-]*"
-_GLOB = re.compile(r"[*?]+|[\[{].*", re.DOTALL)
+#: What can make `..` in a word: a variable, brackets, braces, and, in some shells, a glob behind a point.
+_CAN_LEAVE = re.compile(r"[\0\[{]|(?:^|/)\.[*?]")
+_GLOB = re.compile(r"[*?\0]+|[\[{].*", re.DOTALL)
 TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
 
 
@@ -326,10 +328,7 @@ def _argv(words: Sequence[Word]) -> tuple[str, ...]:
         word.text
         if word.known
         else HOLE
-        if HOLE in word.text and not word.single
-        # A variable in a path can hold `..`, and a glob can't.
-        else word.text.replace(HOLE, f"{HOLE}/../{HOLE}")
-        if HOLE in word.text and "/" in word.text
-        else _GLOB.sub(HOLE, word.text) or HOLE
+        if word.text in ("", HOLE) or (HOLE in word.text and not word.single)
+        else _GLOB.sub(AWAY if _CAN_LEAVE.search(word.text) else HOLE, word.text)
         for word in words
     )

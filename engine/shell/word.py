@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 #: Stands in a word for each part that is not known.
 HOLE = "\0"
+#: A part that is not known, and can hold `..`.
+AWAY = f"{HOLE}/../{HOLE}"
 
 #: Longer words match no pattern: backtracking takes time that grows with the square of the length.
 MAX_MATCHED = 1000

@@ -493,8 +493,9 @@ def test_between_its_calls_the_process_has_no_network(mounting: Make) -> None:
         url = f"http://127.0.0.1:{server.port}/x"
         assert home.value("m.fetch", url=url) == "served"
         assert home.value("m.later", url=url) == "soon"
-        wait_until(lambda: (home.work / "later.txt").exists())
-        assert {line[:11] for line in (home.work / "later.txt").read_text().splitlines()} == {"failed: HTT"}
+        later = home.work / "later.txt"
+        wait_until(lambda: later.exists() and "\n" in later.read_text())
+        assert {line[:11] for line in later.read_text().splitlines()} == {"failed: HTT"}
         assert server.connections == 1
         assert home.value("m.fetch", url=url) == "served"
 
