@@ -49,8 +49,9 @@ _VERBOSE = re.compile(r"^-\w*v|^--v")
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
 _NO_CODE = r"[\w ./:=,()\[\]-]*"
-#: What can make `..` in a word: a variable, brackets, braces, and, in some shells, a glob behind a point.
-_CAN_LEAVE = re.compile(r"[\0\[{]|(?:^|/)\.[*?]")
+#: What can make `..` in a word: a variable, points in and beside braces, two points behind a bracket, and, in some shells, a glob
+#: behind a point.
+_CAN_LEAVE = re.compile(r"\0|[\[{].*\.\.|[{,]\.|\.[,}{]|(?:^|/)\.[*?\[]", re.DOTALL)
 _GLOB = re.compile(r"[*?\0]+|[\[{].*", re.DOTALL)
 TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
 
