@@ -12,7 +12,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -212,20 +212,31 @@ class Database(ABC):
 
 
 class _Block(AbstractContextManager[None]):
-    """A block of `Database.transaction`. A generator would take three times as long."""
+    """A block of `Database.transaction`. A generator would take three times as long.
 
-    __slots__ = ("_abouts", "_database")
+    An interrupt (`KeyboardInterrupt`) can come between any two steps, also before `__exit__` has done anything.
+    """
+
+    __slots__ = ("_abouts", "_database", "_depth")
 
     def __init__(self, database: Database, abouts: tuple[Hashable, ...]) -> None:
         self._database = database
         self._abouts = abouts
+        #: The depth inside of the block; 0 outside.
+        self._depth = 0
 
     def __enter__(self) -> None:
         self._database._threads.acquire()
+        before = self._database._depth
         try:
             self._database._enter_block(self._abouts)
-        except BaseException:
-            self._database._threads.release()
+            self._depth = before + 1
+        except BaseException as error:
+            try:
+                if self._database._depth > before:
+                    self._database._leave_block(error)
+            finally:
+                self._database._threads.release()
             raise
 
     def __exit__(
@@ -233,8 +244,18 @@ class _Block(AbstractContextManager[None]):
     ) -> None:
         try:
             self._database._leave_block(error)
+        except BaseException as interrupt:
+            if self._database._depth == self._depth:
+                self._database._leave_block(interrupt)
+            raise
         finally:
+            self._depth = 0
             self._database._threads.release()
+
+    def __del__(self) -> None:
+        if self._depth:
+            with suppress(BaseException):
+                self.__exit__(None, InterruptedError(), None)
 
 
 def unfinished(error: BaseException) -> Failure:

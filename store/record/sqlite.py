@@ -146,6 +146,10 @@ class SqliteDatabase(Database):
             raise self.durability.broken.copy()
         opened = self._opened = self._opened or self._open()
         opened.gate.enter()
+        if opened.connection.in_transaction:
+            # An interrupt has come while the last transaction ended.
+            self._leave(committed=False)
+            opened.gate.enter()
         size = self._check_file(opened)
         try:
             opened.connection.execute("BEGIN IMMEDIATE")

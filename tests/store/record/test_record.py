@@ -290,7 +290,6 @@ def test_a_forked_child_can_not_use_the_record(place: Place) -> None:
     assert verify(place).ok
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_at_any_time_leaves_the_record_usable(place: Place) -> None:
     class Interrupted(BaseException):  # as KeyboardInterrupt is
