@@ -32,8 +32,8 @@ _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
 #: A word that names a file: by its folder, or by the end of its name.
 _FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
-#: An option or a name with its value in one word.
-_VALUE = re.compile(r"(-{0,2}\w[\w-]*=|-\w(?=.)|)(.*)", re.DOTALL)
+#: What can stand before a path in one word: an option, a name, an ``@``, a revision of git.
+_VALUE = re.compile(r"(-{0,2}\w[\w-]*=@?|-\w@?(?=.)|@|[\w^~@{}-]*:(?=\.\.?/)|)(.*)", re.DOTALL)
 #: The folder above, in a path or in a list of paths.
 _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
@@ -79,6 +79,9 @@ def _from_workspace(word: str, folder: str) -> str:
 def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether `argv` could match. An unknown word can be any text, a program matches by its name in any folder, and a word can be a
     path from each of the folders."""
+    if argv[0].rpartition("/")[2] == "git" and "-C" in argv[1:3]:
+        entered = argv[argv.index("-C") + 1 :][:1]
+        folders = [*folders, *(posixpath.join(folder, *entered) for folder in folders)]
     return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=folders)
 
 
@@ -142,7 +145,7 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
         words = pattern.split()
     if by_name and words:
         name = words[0].rpartition("/")[2].lower()
-        words = [posixpath.normpath(word) if _is_path(word) else word for word in words]
+        words = [_normal(word) if _is_path(word) else word for word in words]
         # The name in `./scripts/*` is any name, so the folder stays.
         words[0] = name if name.strip("*") else words[0]
     starred_words: list[Starred | None] = []
@@ -152,6 +155,12 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
         elif not starred_words or starred_words[-1] is not None:
             starred_words.append(None)
     return tuple(starred_words)
+
+
+def _normal(word: str) -> str:
+    path = posixpath.normpath(word)
+    # What is in the top folder remains a path.
+    return path if "/" in path or not path.strip("*") else f"./{path}"
 
 
 def _is_path(word: str) -> bool:
@@ -204,8 +213,11 @@ def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> 
     """
     option, value = _VALUE.fullmatch(word).groups() if position else ("", word)  # type: ignore[union-attr]
     if position or _is_path(word):
-        paths = (posixpath.join(folder, value) for folder in folders)
-        yield from (option + (path if AWAY in path else posixpath.normpath(path)) for path in paths)
+        for folder in folders:
+            path = posixpath.join(folder.replace(HOLE, AWAY) if ".." in value else folder, value)
+            path = path if AWAY in path else posixpath.normpath(path)
+            yield option + path
+            yield f"./{path}"
     if position:
         yield word
         if anywhere:
@@ -232,9 +244,10 @@ def _could_fit(word: Starred, text: str) -> bool:
     if HOLE not in text:
         return word.fits(text)
     begin, end = text.partition(HOLE)[0], text.rpartition(HOLE)[2]
-    if AWAY in text and _FILE.fullmatch(f"{word.first}{word.last or ''}"):
+    option, value = _VALUE.fullmatch(f"{word.first}{word.last or ''}").groups()  # type: ignore[union-attr]
+    if AWAY in text and _FILE.fullmatch(value):
         # It can lead to any folder.
-        begin, end = "", posixpath.normpath(f"/{end}").lstrip("/")
+        begin, end = option if begin.startswith(option) else begin, posixpath.normpath(f"/{end}").lstrip("/")
     if word.last is None:
         return word.first.startswith(begin) and word.first.endswith(end) and len(begin + end) <= len(word.first)
     return begin.startswith(word.first[: len(begin)]) and end.endswith(word.last[-len(end) :] if end else "")

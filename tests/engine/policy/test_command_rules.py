@@ -382,6 +382,7 @@ def test_a_pattern_names_files_from_the_top_folder(folder: str, command: str, is
         ("", "cd prod; rm -f x"),
         ("", "cd /w/prod; rm -f x"),
         ("", "rm -f docs/{../prod/a,}"),
+        ("", "(cd p1); (cd p2); (cd p3); (cd p4); cd prod/sub; rm -f ../x"),
         ("", 'for x in ../prod/a; do rm -f "docs/$x"; done'),
         ("", "cd ../w/prod; rm -f x"),
         ("", "for i in 1 2; do rm -f x; cd prod; done"),
@@ -411,6 +412,11 @@ def test_a_forbidden_path_is_found_from_each_folder_that_a_command_enters(folder
         ("/usr/sbin/* *", "/usr/sbin/frob x", "deny"),
         ("/usr/sbin/* *", "frob x", "ask"),
         ("python3 ./manage.py flush", "python3 manage.py flush", "deny"),
+        ("frob ./secret", "frob docs/{../secret,}", "deny"),
+        ("frob --file=prod/a *", "cd prod; frob --file=a x", "deny"),
+        ("frob --file=prod/a *", 'for x in ..; do frob "--file=docs/$x/prod/a" x; done', "deny"),
+        ("git push prod/*", "git -C prod push a", "deny"),
+        ("frob @prod/a", "cd prod; frob @a", "deny"),
     ],
 )
 def test_a_star_in_a_folder_is_any_program_of_the_folder(pattern: str, command: str, verdict: str) -> None:
