@@ -169,8 +169,7 @@ class Connection:
                 self._link = Link(self._mount, context)
             link = self._link
             link.begin(context)
-            is_recent = time.monotonic() - link.listed_at <= CHECK_SECONDS
-            if not is_recent and self._listing is None:
+            if self._listing is None and time.monotonic() - link.listed_at > CHECK_SECONDS:
                 self._listing = asyncio.ensure_future(self._list_tools(link))
                 # If nobody waits for it any more, nobody takes its failure.
                 self._listing.add_done_callback(lambda listing: listing.cancelled() or listing.exception())

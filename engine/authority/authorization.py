@@ -200,14 +200,13 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
 
 def _others(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> list[Resource]:
     resources = []
-    folder = start_of_command(primitive, arguments, workspace)
+    folder, root = start_of_command(primitive, arguments, workspace), str(workspace.root)
     uses = primitive.definition.declared.uses.items()
     words = [word for name, use in uses if use == "arguments" for word in _texts(primitive, name, arguments)]
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments) if kind != "operation" else _names(arguments.get(name))
         # A program and its arguments are checked as one command.
         use = shlex.join(words) if kind == "operation" else folder
-        root = str(workspace.root)
         resources += [Resource(kind, text, use, root) for text in ([shlex.join(texts)] if kind == "program" else texts)]
     return resources
 

@@ -113,7 +113,7 @@ class ServiceContext(Struct, frozen=True):
     observer: Observer | None = None
     resource_locks: ResourceLocks = field(default_factory=lambda: ResourceLocks(None))
     resource_pool: ResourcePool = field(default_factory=ResourcePool)
-    #: What holds the event loop for a client.
+    #: The work of clients that can hold the event loop.
     long_blocks: LongBlocks = field(default_factory=LongBlocks)
     #: Where the values of the sessions' arguments come from.
     provenance: Provenance = field(default_factory=Provenance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from types import TracebackType
 from weakref import WeakValueDictionary
@@ -75,11 +75,15 @@ class LongBlocks:
     event loop for as long."""
 
     def __init__(self) -> None:
+        # `Turns` takes more steps, and each call of a session needs this.
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
+    def of(self, client: str | None) -> AbstractAsyncContextManager[None]:
+        """The block of a client. One of the owner (None) is executed at once."""
+        return nullcontext() if client is None else self._block(client)
+
     @asynccontextmanager
-    async def of(self, client: str) -> AsyncIterator[None]:
-        """The block of a client."""
+    async def _block(self, client: str) -> AsyncIterator[None]:
         async with self._locks.setdefault(client, asyncio.Lock()):
             began = time.monotonic()
             try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 from msgspec.structs import replace
 
 from albert_tools.engine.call.arguments import validated_arguments
@@ -26,9 +24,8 @@ async def validate(call: Call, run: Run) -> Call:
             details={"violations": violations, "of": "invocation"},
         )
     try:
-        client = CLIENT.get()
         # Arguments can have a million values.
-        async with run.service.long_blocks.of(client) if client is not None else nullcontext():
+        async with run.service.long_blocks.of(CLIENT.get()):
             arguments = validated_arguments(target.definition, call.given, is_copy=call.depth > 0)
         if target.primitive is not None:
             target.primitive.demand(arguments)

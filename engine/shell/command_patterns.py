@@ -1,7 +1,7 @@
 """The owner's patterns of commands: words as a shell would read them, with ``*``.
 
 ``git status`` is that and nothing more. ``*`` by itself stands for any further words, also none (``ls *``, ``git * --stat``); in a
-word it stands for any characters (``tests/*``).
+word it stands for any characters (``tests/*``). Paths are relative to the top folder of the workspace, wherever a command starts.
 
 A person who approves a command is offered the pattern that matches this command alone (`exact_pattern`).
 """
@@ -32,8 +32,18 @@ _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
 #: A word that names a file: by its folder, or by the end of its name.
 _FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
-#: What can stand before a path in one word: an option, a name, an ``@``, a revision of git.
-_VALUE = re.compile(r"(-{0,2}\w[\w-]*=@?|-\w@?(?=.)|@|[\w^~@{}-]*:(?=\.\.?/)|)(.*)", re.DOTALL)
+#: What stands before a path in one word, or nothing; and the path.
+_IN_WORD = re.compile(
+    r"""
+    (   -{0,2} \w [\w-]* = @?               # an option or a name with its value
+    |   -\w @? (?=.)                        # the letter of an option with its value
+    |   @                                   # `curl -d @a`
+    |   [\w^~@{}-]* : (?=\.\.?/)            # a revision of git
+    |
+    ) (.*)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 #: The folder above, in a path or in a list of paths.
 _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
@@ -64,8 +74,15 @@ def placed(argv: Sequence[str], folder: str) -> Sequence[str]:
 
 
 def _placed(word: str, folder: str) -> str:
-    option, value = _VALUE.fullmatch(word).groups()  # type: ignore[union-attr]
-    return option + _from_workspace(value, folder) if _FILE.fullmatch(value) else word
+    before, path = _in_word(word)
+    return before + _from_workspace(path, folder) if _FILE.fullmatch(path) else word
+
+
+def _in_word(word: str) -> tuple[str, str]:
+    """The path in a word, and what stands before it."""
+    match = _IN_WORD.fullmatch(word)
+    assert match is not None, "both parts may be empty"
+    return match[1], match[2]
 
 
 def _from_workspace(word: str, folder: str) -> str:
@@ -79,9 +96,9 @@ def _from_workspace(word: str, folder: str) -> str:
 def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether `argv` could match. An unknown word can be any text, a program matches by its name in any folder, and a word can be a
     path from each of the folders."""
-    if argv[0].rpartition("/")[2] == "git" and "-C" in argv[1:3]:
-        entered = argv[argv.index("-C") + 1 :][:1]
-        folders = [*folders, *(posixpath.join(folder, *entered) for folder in folders)]
+    if posixpath.basename(argv[0]) == "git" and "-C" in argv[1:3]:
+        at = argv.index("-C") + 1
+        folders = [*folders, *(posixpath.join(folder, *argv[at : at + 1]) for folder in folders)]
     return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=folders)
 
 
@@ -211,12 +228,13 @@ def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> 
     If the command can be anywhere, its first word can also follow a ``=``, ``!`` or ``@``, or the letters of options; a further
     word can follow a ``=``, or end before a ``/``.
     """
-    option, value = _VALUE.fullmatch(word).groups() if position else ("", word)  # type: ignore[union-attr]
+    before, named = _in_word(word) if position else ("", word)
     if position or _is_path(word):
         for folder in folders:
-            path = posixpath.join(folder.replace(HOLE, AWAY) if ".." in value else folder, value)
+            # Above an unknown folder, each other one can be.
+            path = posixpath.join(folder.replace(HOLE, AWAY) if ".." in named else folder, named)
             path = path if AWAY in path else posixpath.normpath(path)
-            yield option + path
+            yield before + path
             yield f"./{path}"
     if position:
         yield word
@@ -244,10 +262,12 @@ def _could_fit(word: Starred, text: str) -> bool:
     if HOLE not in text:
         return word.fits(text)
     begin, end = text.partition(HOLE)[0], text.rpartition(HOLE)[2]
-    option, value = _VALUE.fullmatch(f"{word.first}{word.last or ''}").groups()  # type: ignore[union-attr]
-    if AWAY in text and _FILE.fullmatch(value):
-        # It can lead to any folder.
-        begin, end = option if begin.startswith(option) else begin, posixpath.normpath(f"/{end}").lstrip("/")
+    if AWAY in text:
+        before, path = _in_word(f"{word.first}{word.last or ''}")
+        if _FILE.fullmatch(path):
+            # It can lead to any folder, so only what stands before the path and its end are compared.
+            begin = before if begin.startswith(before) else begin
+            end = posixpath.normpath(f"/{end}").lstrip("/")
     if word.last is None:
         return word.first.startswith(begin) and word.first.endswith(end) and len(begin + end) <= len(word.first)
     return begin.startswith(word.first[: len(begin)]) and end.endswith(word.last[-len(end) :] if end else "")

@@ -49,8 +49,8 @@ _VERBOSE = re.compile(r"^-\w*v|^--v")
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
 _NO_CODE = r"[\w ./:=,()\[\]-]*"
-#: What can make `..` in a word: a variable, points in and beside braces, two points behind a bracket, and, in some shells, a glob
-#: behind a point.
+#: What can make `..` in a word: a variable, dots in and beside braces, two dots after a bracket, and, in some shells, a glob after
+#: a dot.
 _CAN_LEAVE = re.compile(r"\0|[\[{].*\.\.|[{,]\.|\.[,}{]|(?:^|/)\.[*?\[]", re.DOTALL)
 _GLOB = re.compile(r"[*?\0]+|[\[{].*", re.DOTALL)
 TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
@@ -85,7 +85,7 @@ def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
     Args:
         template: A text for bash, or a program with its arguments.
     """
-    judge = _Judge("", "", "", marked=True)
+    judge = _Judge(marked=True)
     if isinstance(template, str):
         judge.read(template, 0)
         marks = MARK.findall(template)
@@ -111,7 +111,7 @@ def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judge
 
 
 class _Judge:
-    def __init__(self, source: str, folder: str, root: str, marked: bool = False) -> None:
+    def __init__(self, source: str = "", folder: str = "", root: str = "", marked: bool = False) -> None:
         self._source = source
         self._marked = marked
         #: The marks in operands of ordinary commands; those in other commands, with the command.
@@ -325,11 +325,12 @@ def _prints_files(key: str, arguments: Sequence[Word]) -> bool:
 
 def _argv(words: Sequence[Word]) -> tuple[str, ...]:
     """The words for the owner's patterns; what globs and braces make is not known."""
-    return tuple(
-        word.text
-        if word.known
-        else HOLE
-        if word.text in ("", HOLE) or (HOLE in word.text and not word.single)
-        else _GLOB.sub(AWAY if _CAN_LEAVE.search(word.text) else HOLE, word.text)
-        for word in words
-    )
+    return tuple(map(_for_patterns, words))
+
+
+def _for_patterns(word: Word) -> str:
+    if word.known:
+        return word.text
+    if word.text in ("", HOLE) or (HOLE in word.text and not word.single):
+        return HOLE
+    return _GLOB.sub(AWAY if _CAN_LEAVE.search(word.text) else HOLE, word.text)

@@ -246,6 +246,7 @@ class _Block(AbstractContextManager[None]):
             self._database._leave_block(error)
         except BaseException as interrupt:
             if self._database._depth == self._depth:
+                # It had not left the block yet.
                 self._database._leave_block(interrupt)
             raise
         finally:
@@ -254,6 +255,7 @@ class _Block(AbstractContextManager[None]):
 
     def __del__(self) -> None:
         if self._depth:
+            # An interrupt has come before `__exit__`.
             with suppress(BaseException):
                 self.__exit__(None, InterruptedError(), None)
 

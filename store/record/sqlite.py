@@ -145,11 +145,10 @@ class SqliteDatabase(Database):
         if self.durability.broken is not None:
             raise self.durability.broken.copy()
         opened = self._opened = self._opened or self._open()
-        opened.gate.enter()
         if opened.connection.in_transaction:
             # An interrupt has come while the last transaction ended.
             self._leave(committed=False)
-            opened.gate.enter()
+        opened.gate.enter()
         size = self._check_file(opened)
         try:
             opened.connection.execute("BEGIN IMMEDIATE")

@@ -148,7 +148,7 @@ class Kernel:
         return parsed, client
 
     def _request(self, raw: bytes, trace: str | None) -> _Valid | pb.ToolResponse:
-        """The request that the bytes are. Of one that is not valid, or whose session is not active: an entry, and the response."""
+        """The valid request that the bytes are. Any other one is recorded, and gets the response that is returned."""
         try:
             request = _parsed_request(raw)
         except DecodeError:
@@ -177,7 +177,8 @@ class Kernel:
         return _Valid(request, tool, call)
 
     def _record(self, raw: bytes, rules: list[str], trace: str | None, token: str) -> None:
-        """Record a request that is no call, for its session if that is active. If the session's quota is used up: one a minute."""
+        """Record a request that is not a call. The entry is charged to its session, if that is active. If the session's quota is
+        used up, one request a minute is recorded."""
         sessions, session = self._service.sessions, None
         with suppress(Failure):
             session = self._service.session_of(token).id

@@ -54,5 +54,6 @@ class MalformedRequests:
         if minute != self._minute:
             self._minute, self._count = minute, 0
         self._count += 1
-        self._skipped += self._count > MAX_A_MINUTE
-        return self._count > MAX_A_MINUTE
+        is_too_many = self._count > MAX_A_MINUTE
+        self._skipped += is_too_many
+        return is_too_many
