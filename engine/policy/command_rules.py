@@ -116,9 +116,9 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
             yield Decision("deny", rule, "command", message, part.hint)
         for pattern in patterns or ():
             if part.argv and may_match(pattern, part.argv, judgement.folders):
-                certain = is_listed([pattern], part.argv, judgement.folders) or "\0" not in "".join(part.argv)
+                certain = is_listed([pattern], part.argv, judgement.folders)
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
-                hint = "do without it" if certain else "write it out, without variables"
+                hint = "do without it" if certain else "write it out, with no variable, `cd` or absolute path"
                 yield Decision("deny", rule, "command", message, hint)
             # It can also get the text of another part: by a variable, a pipe, a here-document.
             elif part.starts and (

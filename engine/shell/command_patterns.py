@@ -94,21 +94,22 @@ def _from_workspace(word: str, folder: str) -> str:
 
 
 def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
-    """Whether `argv` could match. An unknown word can be any text, a program matches by its name in any folder, and a word can be a
-    path from each of the folders."""
-    if posixpath.basename(argv[0]) == "git" and "-C" in argv[1:3]:
-        at = argv.index("-C") + 1
-        folders = [*folders, *(posixpath.join(folder, *argv[at : at + 1]) for folder in folders)]
-    return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=folders)
+    """Whether `argv` could match. An unknown word can be any text, a program matches by its name in any folder, and so does a file
+    whose folder is not certain."""
+    return _fits(_words(pattern, by_name=True), argv, maybe=True, folder=_only(folders, argv))
 
 
 def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether a program that nobody knows could run a command that matches: some of its words, or of the words in them."""
-    if any(map(_ENTERS.match, argv)):
-        folders = (*folders, HOLE)
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
     words = _words(pattern, by_name=True)
-    return any(_fits(words, each, maybe=True, anywhere=True, folders=folders) for each in (argv, inner))
+    folder = _only(folders, argv)
+    return any(_fits(words, each, maybe=True, anywhere=True, folder=folder) for each in (argv, inner))
+
+
+def _only(folders: Sequence[str], argv: Sequence[str]) -> str:
+    """The folder in which a command certainly reads its words, or `HOLE`."""
+    return HOLE if len(folders) > 1 or any(map(_ENTERS.match, argv)) else folders[0]
 
 
 @lru_cache(maxsize=256)
@@ -189,7 +190,7 @@ def _fits(
     argv: Sequence[str],
     maybe: bool,
     anywhere: bool = False,
-    folders: Sequence[str] = ("",),
+    folder: str = "",
 ) -> bool:
     """Whether `argv` matches: certainly or (`maybe`) possibly, as a whole or (`anywhere`) from some word to another."""
     # Every position in the pattern that the words so far can have led to.
@@ -208,7 +209,7 @@ def _fits(
             if word is None:
                 after.add(position)
             elif (word.fits(arg) and (maybe or not _leaves(word, arg))) or (
-                maybe and any(_could_fit(word, name) for name in _names(arg, position, anywhere, folders))
+                maybe and any(_could_fit(word, text) for text in _readings(word, arg, position, anywhere, folder))
             ):
                 after.add(position + 1)
         if maybe and arg == HOLE:
@@ -222,20 +223,17 @@ def _fits(
     return len(words) in at
 
 
-def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> Iterator[str]:
+def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder: str) -> Iterator[str]:
     """The texts that a word can stand for: the first word of a command for a program in any folder, a further one for its path.
 
     If the command can be anywhere, its first word can also follow a ``=``, ``!`` or ``@``, or the letters of options; a further
     word can follow a ``=``, or end before a ``/``.
     """
-    before, named = _in_word(word) if position else ("", word)
-    if position or _is_path(word):
-        for folder in folders:
-            # Above an unknown folder, each other one can be.
-            path = posixpath.join(folder.replace(HOLE, AWAY) if ".." in named else folder, named)
-            path = path if AWAY in path else posixpath.normpath(path)
-            yield before + path
-            yield f"./{path}"
+    before, path = _in_word(word) if position else ("", word)
+    is_file = _FILE.fullmatch(_in_word(f"{pattern.first}{pattern.last or ''}")[1]) is not None
+    # A word that names no file is the same in each folder.
+    if (position and is_file) or _is_path(path.replace(AWAY, HOLE)):
+        yield from (before + each for each in _paths(path, folder if is_file else ""))
     if position:
         yield word
         if anywhere:
@@ -252,6 +250,15 @@ def _names(word: str, position: int, anywhere: bool, folders: Sequence[str]) -> 
         yield from (name[n:] for n in range(2, min(len(name), _MAX_LETTERS)))
 
 
+def _paths(path: str, folder: str) -> tuple[str, str]:
+    """How a path can be written from the workspace. If its folder is not certain, only its last name is."""
+    if HOLE in folder or path.startswith("/") or ".." in path.split("/"):
+        name = posixpath.basename(path.rstrip("/"))
+        return (f"{HOLE}/{name}", name) if name.strip(".") else (HOLE, HOLE)
+    path = posixpath.normpath(posixpath.join(folder, path))
+    return path, f"./{path}"
+
+
 def _leaves(word: Starred, arg: str) -> bool:
     """Whether a star would stand for ``..``, so that a path is not below the folder that the pattern names."""
     return len(_PARENT.findall(arg)) > len(_PARENT.findall(word.first))
@@ -262,12 +269,6 @@ def _could_fit(word: Starred, text: str) -> bool:
     if HOLE not in text:
         return word.fits(text)
     begin, end = text.partition(HOLE)[0], text.rpartition(HOLE)[2]
-    if AWAY in text:
-        before, path = _in_word(f"{word.first}{word.last or ''}")
-        if _FILE.fullmatch(path):
-            # It can lead to any folder, so only what stands before the path and its end are compared.
-            begin = before if begin.startswith(before) else begin
-            end = posixpath.normpath(f"/{end}").lstrip("/")
     if word.last is None:
         return word.first.startswith(begin) and word.first.endswith(end) and len(begin + end) <= len(word.first)
     return begin.startswith(word.first[: len(begin)]) and end.endswith(word.last[-len(end) :] if end else "")

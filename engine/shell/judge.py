@@ -139,10 +139,14 @@ class _Judge:
             problem = unclear
         except RecursionError:
             problem = Unreadable("it is nested too deeply")
+        folders = self.folders
         # What is repeated, or runs in the background, can run after what the text writes further down.
         for _ in range(2 if reader.repeats else 1):
             for action in reader.actions:
                 self._act(action, depth)
+        if reader.repeats and self.folders != folders:
+            # It can enter further ones each time.
+            self.folders = [*self.folders, HOLE]
         if problem is not None:
             self.report(problem, problem.about or source)
 

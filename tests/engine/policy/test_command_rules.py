@@ -356,6 +356,8 @@ def test_what_a_command_could_be_or_could_run_is_compared_with_any_pattern(patte
         ("", "frob --file=a.mk -fb.mk", True),
         ("", "cd /w && ./build.sh x", True),
         ("web", "cd /w/web && ./build.sh x", False),
+        ("", "for i in 1 2 3; do cd web; ./gradlew test; done", False),
+        ("", "for i in 1 2; do (cd web && make all); done", True),
     ],
 )
 def test_a_pattern_names_files_from_the_top_folder(folder: str, command: str, is_listed: bool) -> None:
@@ -394,6 +396,9 @@ def test_a_pattern_names_files_from_the_top_folder(folder: str, command: str, is
         ("", "env -C prod rm -f x"),
         ("", "x=prod; cd $x; rm -f x"),
         ("", "cd a; cd b; cd c; cd d; cd e; rm -f x"),
+        ("", "for i in 1 2 3; do cd a; done; rm -f x"),
+        ("", "rm -f /w/prod/x"),
+        ("", "rm -f /proc/self/cwd/prod/x"),
     ],
 )
 def test_a_forbidden_path_is_found_from_each_folder_that_a_command_enters(folder: str, command: str) -> None:
@@ -417,6 +422,12 @@ def test_a_forbidden_path_is_found_from_each_folder_that_a_command_enters(folder
         ("frob --file=prod/a *", 'for x in ..; do frob "--file=docs/$x/prod/a" x; done', "deny"),
         ("git push prod/*", "git -C prod push a", "deny"),
         ("frob @prod/a", "cd prod; frob @a", "deny"),
+        ("cat secret", 'for x in secret; do cat "./$x"; done', "deny"),
+        ("cat secret", "cat /w/secret", "deny"),
+        ("frob prod/a", "frob /etc/b", "ask"),
+        ("frob prod/a", "cd docs; frob b", "ask"),
+        ("frob deploy:*", "cd web; frob build:x", "ask"),
+        ("frob https://evil.example/*", "cd web; frob https://example.org/a", "ask"),
     ],
 )
 def test_a_star_in_a_folder_is_any_program_of_the_folder(pattern: str, command: str, verdict: str) -> None:
