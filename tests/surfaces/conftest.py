@@ -238,16 +238,16 @@ class Albert:
             env.pop(name, None)
         parent = commands(words, self.has_mounts)
         child = parent.fork(run_albert_on_a_terminal, list(words), self.project, env, Path(os.ttyname(theirs)))
-        seen, echoed = b"", -1
+        seen, echo, since = b"", b"", 0
         started = time.monotonic()
         while (passed := time.monotonic() - started) < PATIENCE:
             # Other systems than Linux do not tell whether a process reads from a terminal. There, three seconds are enough time.
             waits = _waits(child.pid, theirs) if sys.platform == "linux" else passed > 3
             # The terminal sends back what was typed when it has it, so until then the command can't have read it.
-            waits = waits and len(seen) > echoed
+            waits = waits and echo in seen[since:]
             if keys and (seen.count(until.encode()) > typed_so_far if until else waits):
                 first, typed_so_far = keys.pop(0), typed_so_far + 1
-                echoed = len(seen) if isinstance(first, bytes) else -1
+                echo, since = first.replace(b"\n", b"\r\n") if isinstance(first, bytes) else b"", len(seen)
                 os.write(ours, first) if isinstance(first, bytes) else first()
             over = not child.alive
             if select.select([ours], [], [], 0 if over else 0.02)[0]:
