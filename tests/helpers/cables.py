@@ -5,11 +5,14 @@ If a cable is pulled out, packets are lost, and no end of a connection is told.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from functools import cache
 from itertools import count
 from typing import Any
+
+from tests.helpers.system import PATH
 
 #: The address of the switch, at which a server is reached from the machines.
 ADDRESS = "10.0.0.1"
@@ -67,7 +70,8 @@ class Switch:
         self._do(f"bridge link set dev {cable} state {_DISABLED}")
 
     def _do(self, words: str) -> None:
-        subprocess.run([*self.inside, *words.split()], check=True)
+        # Not everybody's PATH has the folder of `bridge`.
+        subprocess.run([*self.inside, *words.split()], check=True, env={**os.environ, "PATH": PATH})
 
     def close(self) -> None:
         """Disconnect all machines."""
