@@ -70,11 +70,11 @@ def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, res
     from albert_tools.engine.shell.places import Start
     from albert_tools.engine.shell.programs import may_set
     from albert_tools.engine.shell.verdict import shown
-    from albert_tools.engine.shell.word import Word
+    from albert_tools.engine.shell.word import HOLE, Word
 
     for _, place, section in sections_of(layers, definition):
         for pattern in FORBIDDEN.of(section) or ():
-            if stands_in(pattern, resource.name):
+            if stands_in(pattern, resource.name, (HOLE,)):
                 message = f"the variable `{shown(resource.name)}` has a command that is forbidden by {pattern!r}"
                 return Decision("deny", f"{place}.{FORBIDDEN.name}", "command", message, "remove the variable")
     name, _, value = resource.name.partition("=")
@@ -118,11 +118,12 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
             if part.argv and may_match(pattern, part.argv, judgement.folders):
                 certain = is_listed([pattern], part.argv, judgement.folders)
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
-                hint = "do without it" if certain else "write it out, with no variable, `cd` or absolute path"
+                hint = "do without it" if certain else "write it out, with plain paths and without variables"
                 yield Decision("deny", rule, "command", message, hint)
             # It can also get the text of another part: by a variable, a pipe, a here-document.
             elif part.starts and (
-                may_start(pattern, part.argv, judgement.folders) or stands_in(pattern, judgement.text)
+                may_start(pattern, part.argv, judgement.folders)
+                or stands_in(pattern, judgement.text, judgement.folders)
             ):
                 message = f"{_name(part)} could run a command that is forbidden by {pattern!r}"
                 hint = "write the command out by itself, without variables and without another program around it"

@@ -46,8 +46,9 @@ _IN_WORD = re.compile(
 )
 #: The folder above, in a path or in a list of paths.
 _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
+_SCHEME = re.compile(r"\w+://")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
-#: An option by which a program starts another one in another folder.
+#: An option by which a program reads its words in another folder.
 _ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
 #: The letters of a word that are tried as options, as in `-qc'git push'`. More would take long.
 _MAX_LETTERS = 16
@@ -96,29 +97,38 @@ def _from_workspace(word: str, folder: str) -> str:
 def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether `argv` could match. An unknown word can be any text, a program matches by its name in any folder, and so does a file
     whose folder is not certain."""
-    return _fits(_words(pattern, by_name=True), argv, maybe=True, folder=_only(folders, argv))
+    return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=_entered(folders, argv))
 
 
 def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
-    """Whether a program that nobody knows could run a command that matches: some of its words, or of the words in them."""
+    """Whether a program that nobody knows could run a command that matches, in any folder: some of its words, or of the words in
+    them."""
+    # The command itself is compared by `may_match`. A variable is one word.
+    argv = argv[1:] or argv
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
     words = _words(pattern, by_name=True)
-    folder = _only(folders, argv)
-    return any(_fits(words, each, maybe=True, anywhere=True, folder=folder) for each in (argv, inner))
+    return any(
+        _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=_entered(folders, argv))
+        for each in (argv, inner)
+    )
 
 
-def _only(folders: Sequence[str], argv: Sequence[str]) -> str:
-    """The folder in which a command certainly reads its words, or `HOLE`."""
-    return HOLE if len(folders) > 1 or any(map(_ENTERS.match, argv)) else folders[0]
+def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
+    """The folders in which a command can read its words; `HOLE` if they are not certain."""
+    return (HOLE,) if HOLE in folders or any(map(_ENTERS.match, argv)) else folders
 
 
 @lru_cache(maxsize=256)
-def stands_in(pattern: str, text: str) -> bool:
+def stands_in(pattern: str, text: str, folders: Sequence[str] = ("",)) -> bool:
     """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
     text = _ESCAPED.sub(lambda match: _decoded(match[1]), text)
     # `printf` and others decode escapes anywhere. Make joins lines, and takes `$X` for a variable.
     readings = (text, _ONE_LETTER.sub("", _decoded(_CONTINUED.sub("", text))))
-    return any(_fits(_words(pattern, by_name=True), _inner_words(each), maybe=True, anywhere=True) for each in readings)
+    words = _words(pattern, by_name=True)
+    return any(
+        _fits(words, argv, maybe=True, anywhere=True, folders=_entered(folders, argv))
+        for argv in map(_inner_words, readings)
+    )
 
 
 def _decoded(text: str) -> str:
@@ -182,7 +192,7 @@ def _normal(word: str) -> str:
 
 
 def _is_path(word: str) -> bool:
-    return "/" in word and "://" not in word
+    return "/" in word and not _SCHEME.match(word)
 
 
 def _fits(
@@ -190,9 +200,11 @@ def _fits(
     argv: Sequence[str],
     maybe: bool,
     anywhere: bool = False,
-    folder: str = "",
+    folders: Sequence[str] = ("",),
+    programs: Sequence[str] = (),
 ) -> bool:
-    """Whether `argv` matches: certainly or (`maybe`) possibly, as a whole or (`anywhere`) from some word to another."""
+    """Whether `argv` matches: certainly or (`maybe`) possibly, as a whole or (`anywhere`) from some word to another. `programs` are
+    the folders of the program, if these are not `folders`."""
     # Every position in the pattern that the words so far can have led to.
     at = start = _skipped({0}, words)
     is_option = False
@@ -209,7 +221,11 @@ def _fits(
             if word is None:
                 after.add(position)
             elif (word.fits(arg) and (maybe or not _leaves(word, arg))) or (
-                maybe and any(_could_fit(word, text) for text in _readings(word, arg, position, anywhere, folder))
+                maybe
+                and any(
+                    _could_fit(word, text)
+                    for text in _readings(word, arg, position, anywhere, folders if position else programs or folders)
+                )
             ):
                 after.add(position + 1)
         if maybe and arg == HOLE:
@@ -223,17 +239,20 @@ def _fits(
     return len(words) in at
 
 
-def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder: str) -> Iterator[str]:
+def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folders: Sequence[str]) -> Iterator[str]:
     """The texts that a word can stand for: the first word of a command for a program in any folder, a further one for its path.
 
     If the command can be anywhere, its first word can also follow a ``=``, ``!`` or ``@``, or the letters of options; a further
     word can follow a ``=``, or end before a ``/``.
     """
     before, path = _in_word(word) if position else ("", word)
-    is_file = _FILE.fullmatch(_in_word(f"{pattern.first}{pattern.last or ''}")[1]) is not None
-    # A word that names no file is the same in each folder.
-    if (position and is_file) or _is_path(path.replace(AWAY, HOLE)):
-        yield from (before + each for each in _paths(path, folder if is_file else ""))
+    named = "".join((pattern.first, *pattern.middle, pattern.last or ""))
+    is_file = _is_path(named) or _FILE.fullmatch(_in_word(named)[1]) is not None
+    # A word that names no file is the same in each folder. A script can be named without its folder behind another program.
+    may_be_named = position or (anywhere and _FILE.fullmatch(path))
+    if (may_be_named and is_file) or _is_path(path.replace(AWAY, HOLE)):
+        for folder in folders if is_file else ("",):
+            yield from (before + each for each in _paths(path, folder, "/" in named))
     if position:
         yield word
         if anywhere:
@@ -250,12 +269,14 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
         yield from (name[n:] for n in range(2, min(len(name), _MAX_LETTERS)))
 
 
-def _paths(path: str, folder: str) -> tuple[str, str]:
-    """How a path can be written from the workspace. If its folder is not certain, only its last name is."""
-    if HOLE in folder or path.startswith("/") or ".." in path.split("/"):
+def _paths(path: str, folder: str, has_folder: bool) -> tuple[str, str]:
+    """How a path can be written from the workspace. If its folder is not certain, only its last name is. `has_folder`: the pattern
+    has one."""
+    joined = posixpath.join(folder, path)
+    if HOLE in folder or joined.startswith("/") or ".." in path.split("/"):
         name = posixpath.basename(path.rstrip("/"))
-        return (f"{HOLE}/{name}", name) if name.strip(".") else (HOLE, HOLE)
-    path = posixpath.normpath(posixpath.join(folder, path))
+        return (f"{HOLE}/{name}" if has_folder else name, name) if name.strip(".") else (HOLE, HOLE)
+    path = posixpath.normpath(joined)
     return path, f"./{path}"
 
 

@@ -291,6 +291,11 @@ class _Judge:
                 # It may change files that it does not name.
                 self._start.demand_writable(Word("."), about)
             wrote = demand_fits(row, rest, about, self._start)
+            if row.get("stops"):
+                # For the owner's patterns, a script is a program.
+                at = next(at for at, word in enumerate(rest) if not word.text.startswith("-"))
+                script = (f"./{rest[at].text}", *_argv(rest[at + 1 :]))
+                self.parts.append(Part("ordinary", about, script, only_runs=True))
             self._prints = self._prints or _prints_files(key, rest)
             self._wrote = self._wrote or wrote
             if table == "writes":
