@@ -30,7 +30,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolResult
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.workspace import Workspace
 from albert_tools.service import SyncToolService

@@ -28,7 +28,7 @@ from albert_tools import SyncToolService
 from albert_tools.engine.call.context import DEFAULT_PRIORITY, Queued
 from albert_tools.engine.model.definition import Schema
 from albert_tools.engine.model.record_types import Entry
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.store.record.record import Record
 from albert_tools.testing import registry
 from tests.helpers.catalogue_rows import DEMANDS, PUBLISHED, STARTED, Row, elsewhere

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, count
 
 from albert_tools.engine.model.definition import TYPE_NAMES, Json, Schema, ToolDefinition, ToolParameter, literal
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.engine.model.vocabulary import TYPING
 from albert_tools.engine.service import ToolService
 

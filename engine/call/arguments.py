@@ -12,7 +12,7 @@ from typing import Any
 from albert_tools.engine.model.argument_errors import refused_arguments
 from albert_tools.engine.model.definition import ToolDefinition, spell
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.schema import Violation, kind_of, violations
+from albert_tools.engine.model.validation import Violation, kind_of, violations
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable, export
 
 

@@ -19,7 +19,7 @@ from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ContentStore
 from albert_tools.engine.model.result import UNJUDGED_POLICY, Effect, ToolResult, is_incomplete
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 
 #: The final states of a run.
 OVER = frozenset({"done", "failed", "cancelled"})

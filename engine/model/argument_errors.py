@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from albert_tools.engine.model.definition import ToolDefinition, spell
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.schema import Violation
+from albert_tools.engine.model.validation import Violation
 
 
 def refused_arguments(definition: ToolDefinition, violations: list[Violation]) -> Failure:

@@ -11,7 +11,7 @@ from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, T
 from albert_tools.engine.model.manifest import TIME, Declared
 from albert_tools.engine.model.output_facts import DATA_USES
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 
 #: A description can contain an example in JSON: ``for example "notes/today.md"``.
 _EXAMPLE = re.compile(r'[Ff]or example (?=["\[{])')

@@ -38,8 +38,9 @@ from albert_tools.engine.model.interrupted import OUTCOMES, InterruptedCall, Set
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.output_facts import DATA_USES, declared_data, wrong_declarations
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
-from albert_tools.engine.model.schema import schema_of, violations
+from albert_tools.engine.model.schema import schema_of
 from albert_tools.engine.model.schema_validity import fault_in, parameters_of
+from albert_tools.engine.model.validation import violations
 
 #: Names of tools and of their parameters. They are ASCII identifiers, as in the language.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")

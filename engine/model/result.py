@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr
 from albert_tools.engine.model.bounds import MAX_DEDUPE_KEY, MAX_IDENTIFIER, MAX_REASON_GIVEN, MAX_TRACE
 from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.schema import Violation, violations
+from albert_tools.engine.model.validation import Violation, violations
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_IDENTIFIER}
 _NAME_OR_NONE: Schema = {**_NAME, "type": ["string", "null"]}

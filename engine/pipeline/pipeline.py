@@ -48,9 +48,9 @@ from albert_tools.engine.model.limits import MOST_OF_RUN
 from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult, is_incomplete
-from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.model.telemetry import new_id, new_span, traceparent
 from albert_tools.engine.model.turns import CLIENT, Turns
+from albert_tools.engine.model.validation import Violation
 from albert_tools.engine.pipeline import observers
 from albert_tools.engine.pipeline.allowance import allowance
 from albert_tools.engine.pipeline.approval import approval

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, literal
 from albert_tools.engine.model.describe import value_of_schema
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.engine.suggest.drafts import (
     TAKEN,
     Draft,

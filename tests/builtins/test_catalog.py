@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.testing import registry
 
 

@@ -10,7 +10,7 @@ import pytest
 from albert_tools.builtins.code import code
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from tests.helpers.catalogue_rows import Row, running
 
 EXAMPLE = "tests/examples/test_examples.py::test_from_a_text_to_a_commit"

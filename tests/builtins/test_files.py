@@ -13,7 +13,7 @@ import pytest
 from albert_tools.builtins.files import files, folders
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.engine.workspace import files as workspace_files
 
 

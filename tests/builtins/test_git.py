@@ -17,7 +17,7 @@ from albert_tools.builtins.git.git import read_status
 from albert_tools.builtins.shell import shell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.engine.workspace import git_lock
 from tests.helpers.catalogue_rows import Row, running
 

@@ -23,7 +23,7 @@ from albert_tools.builtins.shell import shell
 from albert_tools.builtins.shell.confined_command import MAX_OUTPUT
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.store.contents.content_store import Contents
 from tests.helpers.catalogue_rows import running
 

@@ -24,7 +24,7 @@ from albert_tools.builtins.system import log_sources, metrics, program_output
 from albert_tools.builtins.system.log_sources import Journald, MacOS, SyslogLines, journal_entry
 from albert_tools.builtins.system.time_and_random import current_time, sleep
 from albert_tools.engine.model.primitive import call_primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.engine.sandbox.worker import self_test
 from tests.helpers.catalogue_rows import Row, reading
 from tests.helpers.governed import Governed

@@ -17,7 +17,7 @@ from albert_tools.builtins.net.bounds import MAX_BODY
 from albert_tools.builtins.net.client import Client
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from tests.helpers.network import Calling, calling
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools import Failure, SyncToolService, ToolResult
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.store.record.record import Record
 
 

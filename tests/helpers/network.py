@@ -17,7 +17,7 @@ from albert_tools.builtins.net.client import Client
 from albert_tools.engine.authority.authorization import Authority
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.outgoing import Outgoing
 from albert_tools.engine.policy.rules import Policy

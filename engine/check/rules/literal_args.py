@@ -13,7 +13,7 @@ from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.model.definition import ToolParameter, spell
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import nearest
-from albert_tools.engine.model.schema import Violation, violations
+from albert_tools.engine.model.validation import Violation, violations
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Fix
 from albert_tools.grammar.finding_code import FindingCode, in_tool

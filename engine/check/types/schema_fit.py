@@ -7,7 +7,8 @@ from typing import Any
 from albert_tools.engine.check.types.value_types import Alternative, Type, join, spell
 from albert_tools.engine.model.definition import Schema
 from albert_tools.engine.model.json_values import REMEDIES, problem_in
-from albert_tools.engine.model.schema import union_of, violations
+from albert_tools.engine.model.schema import union_of
+from albert_tools.engine.model.validation import violations
 
 #: The kinds of schemas that a value of a class can fit. A float can be a whole number.
 _KINDS = {

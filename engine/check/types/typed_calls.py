@@ -17,7 +17,7 @@ from albert_tools.engine.check.written import written
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import ToolParameter
 from albert_tools.engine.model.definition import spell as spell_schema
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.grammar import tree
 
 #: Built-ins that don't keep what they are given, and don't pass it to a callback. What they return has its items, or none of it.

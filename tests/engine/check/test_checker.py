@@ -14,7 +14,7 @@ from albert_tools.engine.check.checker import Checked, check, check_or_raise
 from albert_tools.engine.check.codes import TYPES
 from albert_tools.engine.check.finding_limits import MAX_FINDINGS, MAX_TEXT
 from albert_tools.engine.model.definition import ToolParameter
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.grammar.source_error import SourceError
 from tests.helpers.effort import examples
 from tests.helpers.harness import catalog, chunks, errors

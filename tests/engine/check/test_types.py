@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.check.codes import TYPES
 from albert_tools.engine.check.types import operations
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.engine.sandbox.worker.boundary_values import export
 from albert_tools.engine.sandbox.worker.prelude import prelude
 from tests.helpers.effort import examples

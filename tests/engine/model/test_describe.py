@@ -10,7 +10,7 @@ from albert_tools import primitive
 from albert_tools.engine.model.describe import bounds_of, data_of, example_of, resources_of, timeout_of
 from albert_tools.engine.model.parameter_types import Hash
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 from albert_tools.testing import registry
 
 

@@ -10,7 +10,8 @@ from albert_tools import primitive
 from albert_tools.engine.model import bounds, parameter_types
 from albert_tools.engine.model.argument_errors import refused_arguments
 from albert_tools.engine.model.definition import excludes
-from albert_tools.engine.model.schema import Bound, schema_of, violations
+from albert_tools.engine.model.schema import Bound, schema_of
+from albert_tools.engine.model.validation import violations
 
 #: Two bytes in UTF-8.
 WIDE = "é"

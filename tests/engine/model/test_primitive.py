@@ -14,7 +14,7 @@ import pytest
 
 from albert_tools import CallContext, Primitive, primitive
 from albert_tools.engine.model.primitive import call_primitive, read_docstring
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.validation import violations
 
 
 class Row(TypedDict, total=False):

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.definition import TYPE_NAMES, spell
-from albert_tools.engine.model.schema import MAX_VIOLATIONS, kind_of, schema_of, violations
+from albert_tools.engine.model.schema import schema_of
+from albert_tools.engine.model.validation import MAX_VIOLATIONS, kind_of, violations
 
 
 class Point(TypedDict):

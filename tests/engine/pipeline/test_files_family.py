@@ -19,8 +19,8 @@ from blake3 import blake3
 
 from albert_tools import Budget
 from albert_tools.engine.model.bounds import MAX_READ, MAX_WRITE
-from albert_tools.engine.model.schema import violations
 from albert_tools.engine.model.threads import THREAD_NAME, running_on
+from albert_tools.engine.model.validation import violations
 from albert_tools.engine.workspace import openat
 from albert_tools.testing import registry
 from tests.engine.conftest import Bench
