@@ -46,12 +46,13 @@ _IN_WORD = re.compile(
 )
 #: The folder above, in a path or in a list of paths.
 _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
-_SCHEME = re.compile(r"\w+://")
+#: Absolute paths that can lead to any folder.
+_MAGIC = ("/proc/", "/dev/")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
 #: An option by which a program reads its words in another folder.
 _ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
-#: The letters of a word that are tried as options, as in `-qc'git push'`. More would take long.
-_MAX_LETTERS = 16
+#: The letters of a word that are tried as options, as in `-qc'git push'`, and the names of a path. More would take long.
+_MAX_LETTERS, _MAX_NAMES = 16, 32
 
 
 def is_listed(patterns: Sequence[str], argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
@@ -96,7 +97,9 @@ def _from_workspace(word: str, folder: str) -> str:
 
 def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether `argv` could match. An unknown word can be any text, a program matches by its name in any folder, and so does a file
-    whose folder is not certain."""
+    whose folder is not certain. `git-push` is a program, too."""
+    name = argv[0].replace(AWAY, HOLE).rpartition("/")[2]
+    argv = ("git", name.removeprefix("git-"), *argv[1:]) if name.startswith("git-") else argv
     return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=_entered(folders, argv))
 
 
@@ -114,8 +117,8 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
 
 
 def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
-    """The folders in which a command can read its words; `HOLE` if they are not certain."""
-    return (HOLE,) if HOLE in folders or any(map(_ENTERS.match, argv)) else folders
+    """The folders in which a command can read its words, with `HOLE` if there can be others."""
+    return (*folders, HOLE) if any(map(_ENTERS.match, argv)) else folders
 
 
 @lru_cache(maxsize=256)
@@ -192,7 +195,7 @@ def _normal(word: str) -> str:
 
 
 def _is_path(word: str) -> bool:
-    return "/" in word and not _SCHEME.match(word)
+    return "/" in word and "://" not in word
 
 
 def _fits(
@@ -250,7 +253,7 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
     is_file = _is_path(named) or _FILE.fullmatch(_in_word(named)[1]) is not None
     # A word that names no file is the same in each folder. A script can be named without its folder behind another program.
     may_be_named = position or (anywhere and _FILE.fullmatch(path))
-    if (may_be_named and is_file) or _is_path(path.replace(AWAY, HOLE)):
+    if (may_be_named and is_file) or "/" in path.replace(AWAY, HOLE):
         for folder in folders if is_file else ("",):
             yield from (before + each for each in _paths(path, folder, "/" in named))
     if position:
@@ -269,15 +272,20 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
         yield from (name[n:] for n in range(2, min(len(name), _MAX_LETTERS)))
 
 
-def _paths(path: str, folder: str, has_folder: bool) -> tuple[str, str]:
-    """How a path can be written from the workspace. If its folder is not certain, only its last name is. `has_folder`: the pattern
-    has one."""
-    joined = posixpath.join(folder, path)
-    if HOLE in folder or joined.startswith("/") or ".." in path.split("/"):
-        name = posixpath.basename(path.rstrip("/"))
-        return (f"{HOLE}/{name}" if has_folder else name, name) if name.strip(".") else (HOLE, HOLE)
-    path = posixpath.normpath(joined)
-    return path, f"./{path}"
+def _paths(path: str, folder: str, has_folder: bool) -> Sequence[str]:
+    """How a path can be written from the workspace. `has_folder`: so it is in the pattern."""
+    joined = posixpath.normpath(posixpath.join(folder, path))
+    is_certain = HOLE not in folder and AWAY not in path and not joined.startswith(_MAGIC)
+    if is_certain and not joined.startswith(("/", "../")):
+        return joined, f"./{joined}"
+    # One of its ends is how it is written from the workspace.
+    names = joined.split("/")[-_MAX_NAMES:]
+    ends = ["/".join(names[at:]) for at in range(len(names)) if is_certain or HOLE not in names[at]]
+    ends += [f"./{end}" for end in ends]
+    if is_certain:
+        return ends
+    last = names[-1] if names[-1].strip(".") else HOLE
+    return (*ends, f"{HOLE}/{last}" if has_folder else last)
 
 
 def _leaves(word: Starred, arg: str) -> bool:
