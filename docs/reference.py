@@ -15,6 +15,7 @@ from albert_tools.engine.check.types import failing_types
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.error_codes import CODES, DENIALS
 from albert_tools.engine.model.limits import MAX_ROUNDS, MOST_OF_RUN, RunLimits
+from albert_tools.engine.model.validation import MAX_STEPS
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
@@ -117,6 +118,7 @@ def _bounds() -> list[tuple[str, str, str]]:
         ("text of an edit", f"{_size(bounds.MAX_EDIT)}; the old one is not empty", f"{lengths} max_bytes"),
         ("tokens of an answer", f"1 to {bounds.MAX_TOKENS:,}", "minimum maximum"),
         ("hash", f"{bounds.HASH_BYTES} bytes; that of a prompt may be empty", "hash max_length"),
+        ("values, each as often as an alternative of the schema is tried on it", f"{MAX_STEPS:,}", "size"),
         ("two that exclude each other", "one of them, neither false nor null", "excludes"),
     ]
 

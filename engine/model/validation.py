@@ -1,8 +1,9 @@
 """Checks a value against a JSON Schema.
 
-`violations` reports all problems at once, as ``{field, rule, message}``, so that a model can correct them in one turn. The
-evaluator is part of this project for two reasons: importing a library takes too long for a run, and the messages are a user
-interface. It has two extensions: the formats of `string_formats`, and ``x-excludes`` (see `definition.Invariant`).
+`violations` reports all problems at once, as ``{field, rule, message}``, so that a model can correct them in one turn. A schema is
+read once. Whether a value fits is found without messages; they are made for a value that doesn't. The evaluator is part of this
+project for two reasons: importing a library takes too long for a run, and the messages are a user interface. It has two extensions:
+the formats of `string_formats`, and ``x-excludes`` (see `definition.Invariant`).
 """
 
 from __future__ import annotations
@@ -10,20 +11,26 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 from albert_tools.engine.model.definition import TYPE_NAMES, Schema, literal, spell
 from albert_tools.engine.model.messages import brief
-from albert_tools.engine.model.string_formats import FORMATS
+from albert_tools.engine.model.string_formats import FORMATS, Fault
 
 Violation = dict[str, str]
 
 #: The most schemas around a part of a value. Only a schema that refers to itself reaches it; Python's stack is the reason.
 MAX_WALK_DEPTH = 150
+#: The most steps of one check: the parts of the value, each as often as a schema is tried on it. Alternatives multiply them.
+MAX_STEPS = 2_000_000
 #: The most violations that are reported. An object can have a million unknown names.
 MAX_VIOLATIONS = 100
 #: The most characters of the place of a violation. Names in an object can have any length.
 MAX_FIELD = 300
+#: The schemas that are kept as they were read.
+_MAX_READ = 256
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -35,16 +42,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 
-#: The name of the type that a value of exactly this class has.
-_NAMES = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    type(None): "null",
-    list: "array",
-    dict: "object",
-}
+_PLAIN = (str, int, float, type(None))
+
+_Rule = Callable[[Any], Sequence[Fault]]
 
 
 def kind_of(value: Any) -> str:
@@ -65,192 +65,296 @@ def _is(value: Any, kind: str) -> bool:
 def violations(value: Any, schema: Schema, field: str = "") -> list[Violation]:
     """The violations of `schema` in `value`, in the order of its fields: all of them, or the first `MAX_VIOLATIONS`.
 
-    `field` is the path to `value`. The violations contain longer paths: ``rows[3].name``.
+    `field` is the path to `value`. The violations contain longer paths: ``rows[3].name``. Nobody may change the schema afterwards.
     """
-    violations: list[Violation] = []
-    _Walk(schema).walk(value, schema, field, violations)
-    return violations[:MAX_VIOLATIONS]
+    part, found = _part_of(schema), list[Violation]()
+    try:
+        if part.fits(value, _Check()):
+            return found
+        part.fits(value, _Check(), field, found)
+    except _TooLong:
+        _report(found, field, "size", "has too many values for so many alternatives")
+    return found
 
 
-#: If one of these rules is violated, the caller probably meant another alternative.
-_OTHER_ALTERNATIVE = ("type", "enum", "const")
-
-
-def _report(violations: list[Violation], field: str, rule: str, message: str) -> None:
-    if len(violations) < MAX_VIOLATIONS:
-        field = brief(field, MAX_FIELD)
+def _report(violations: list[Violation] | None, field: str, rule: str, message: str | Callable[[], str]) -> bool:
+    """Report a violation, if somebody reads it. Returns False: the value doesn't fit."""
+    if violations is not None and len(violations) < MAX_VIOLATIONS:
+        field, message = brief(field, MAX_FIELD), message if isinstance(message, str) else message()
         violations.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
+    return False
 
 
-class _Walk:
-    """Checks one value. `root` is the schema that references refer to.
+def _rule(name: str, holds: Callable[[Any, Any], object], message: Callable[[Any, Any], str]) -> Callable[[Any], _Rule]:
+    """Makes the rule of a keyword from the keyword's value."""
+    return lambda bound: lambda value: () if holds(value, bound) else ((name, message(value, bound)),)
 
-    Each part of the value is checked at most once against each definition. Otherwise, a schema that refers to itself in several
-    alternatives would take time exponential in the depth of the value.
-    """
+
+def _length(n: int) -> str:
+    return "must not be empty" if n == 1 else f"must have {n} characters or more"
+
+
+#: The rules of keywords for texts, numbers and arrays.
+_OF_TEXTS: dict[str, Callable[[Any], _Rule]] = {
+    "minLength": _rule("min_length", lambda v, n: len(v) >= n, lambda v, n: _length(n)),
+    "maxLength": _rule(
+        "max_length", lambda v, n: len(v) <= n, lambda v, n: f"must have {n:,} characters or fewer, has {len(v):,}"
+    ),
+    "pattern": _rule("pattern", lambda v, p: re.search(p, v), lambda v, p: f"must match {p}"),
+    "format": lambda name: FORMATS.get(name, lambda text: []),
+}
+_OF_NUMBERS: dict[str, Callable[[Any], _Rule]] = {
+    "minimum": _rule("minimum", lambda v, n: v >= n, lambda v, n: f"must be {n} or more, is {v}"),
+    "maximum": _rule("maximum", lambda v, n: v <= n, lambda v, n: f"must be {n} or less, is {v}"),
+    "exclusiveMinimum": _rule("minimum", lambda v, n: v > n, lambda v, n: f"must be more than {n}, is {v}"),
+    "exclusiveMaximum": _rule("maximum", lambda v, n: v < n, lambda v, n: f"must be less than {n}, is {v}"),
+}
+_OF_ARRAYS: dict[str, Callable[[Any], _Rule]] = {
+    "minItems": _rule(
+        "min_items", lambda v, n: len(v) >= n, lambda v, n: f"must have {n:,} items or more, has {len(v):,}"
+    ),
+    "maxItems": _rule(
+        "max_items", lambda v, n: len(v) <= n, lambda v, n: f"must have {n:,} items or fewer, has {len(v):,}"
+    ),
+}
+
+
+class _TooLong(Exception):
+    pass
+
+
+class _Check:
+    """What one look at a value has done."""
+
+    #: How many schemas are around the present part.
+    depth = 0
+    left = MAX_STEPS
+
+    @cached_property
+    def known(self) -> dict[tuple[int, int], bool]:
+        """Whether a part of the value fits a definition, by their ids. Otherwise, a schema that refers to itself in several
+        alternatives would take time exponential in the depth of the value."""
+        return {}
+
+    def count(self, steps: int) -> None:
+        """Raises `_TooLong`."""
+        self.left -= steps
+        if self.left < 0:
+            raise _TooLong
+
+
+class _Definitions:
+    """What references of a schema refer to."""
 
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self.depth = 0
-        #: By the id of the part, its path, and the reference.
-        self.checked: dict[tuple[int, str, str], list[Violation]] = {}
+        self._parts: dict[str, _Part] = {}
 
-    def violations(self, value: Any, schema: Schema, field: str) -> list[Violation]:
-        """All violations of `schema` in `value`."""
-        violations: list[Violation] = []
-        self.walk(value, schema, field, violations)
-        return violations
-
-    def walk(self, value: Any, schema: Schema, field: str, violations: list[Violation]) -> None:
-        """Append the violations of `schema` in `value` to `violations`, until it is full."""
-        # Most schemas only have a type, and most values have it.
-        if not schema or (len(schema) == 1 and _NAMES.get(type(value), "") == schema.get("type")):
-            return
-        if len(violations) >= MAX_VIOLATIONS:
-            return
-        if self.depth == MAX_WALK_DEPTH:
-            _report(violations, field, "depth", "is nested too deep")
-            return
-        self.depth += 1
-        if "$defs" in schema and schema is not self.root:
-            # A schema that was made separately has its own definitions.
-            violations += _Walk(schema).violations(value, schema, field)
-        elif "$ref" in schema:
-            violations += self.referenced(value, str(schema["$ref"]), field)
-        else:
-            self.against(value, schema, field, violations)
-        self.depth -= 1
-
-    def referenced(self, value: Any, reference: str, field: str) -> list[Violation]:
-        """The violations of the definition that `reference` names."""
-        key = id(value), field, reference
-        if key not in self.checked:
+    def part(self, reference: str) -> _Part:
+        """The definition that `reference` names."""
+        if reference not in self._parts:
             target: Any = self.root
-            for part in reference.removeprefix("#/").split("/"):
-                target = target[part]
-            self.checked[key] = self.violations(value, target, field)
-        return self.checked[key]
+            for name in reference.removeprefix("#/").split("/"):
+                target = target[name]
+            self._parts[reference] = _Part(target, self)
+        return self._parts[reference]
 
-    def against(self, value: Any, schema: Schema, field: str, violations: list[Violation]) -> None:
-        """Append the violations of a schema that is no reference."""
-        for combiner in ("anyOf", "oneOf"):
-            if combiner in schema:
-                tried = [self.violations(value, s, field) for s in schema[combiner]]
-                if all(tried):
-                    # If exactly one alternative has the right type, its violations explain the problem.
-                    meant = [
-                        t for t in tried if not any(v["field"] == field and v["rule"] in _OTHER_ALTERNATIVE for v in t)
-                    ]
-                    if len(meant) == 1:
-                        violations += meant[0]
-                    else:
-                        _report(violations, field, "type", f"expected {spell(schema)}, got {_show(value)}")
-                    return
-        kinds = schema.get("type")
-        if kinds is not None and kinds != _NAMES.get(type(value)):
-            names = kinds if isinstance(kinds, list) else [kinds]
-            if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
-                _report(violations, field, "type", f"expected {spell({'type': names})}, got {_show(value)}")
-                return
-        if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
-            near = _near(value, schema["enum"])
-            said = f"expected one of {', '.join(literal(v) for v in schema['enum'])}, got {_show(value)}"
-            if near is not None:
-                said = f"{json.dumps(value)} is not one of the choices; did you mean {json.dumps(near)}?"
-            _report(violations, field, "enum", said)
-        if "const" in schema and not _same(value, schema["const"]):
-            _report(violations, field, "const", f"expected {literal(schema['const'])}, got {_show(value)}")
-        if isinstance(value, str):
-            _text(value, schema, field, violations)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            _number(value, schema, field, violations)
-        elif isinstance(value, (list, tuple)):
-            self.array(value, schema, field, violations)
-        elif isinstance(value, dict):
-            self.object(value, schema, field, violations)
 
-    def array(self, value: Any, schema: Schema, field: str, violations: list[Violation]) -> None:
-        """Append the violations in an array."""
-        if len(value) < schema.get("minItems", 0):
-            _report(
-                violations, field, "min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}"
-            )
-        if len(value) > schema.get("maxItems", len(value)):
-            _report(
-                violations, field, "max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}"
-            )
-        prefix, rest = schema.get("prefixItems", ()), schema.get("items")
-        if not prefix and not rest:
+class _Choices:
+    """The values of ``enum`` or ``const``."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values
+        # In JSON, 1 is 1.0, but not true.
+        self._plain = frozenset((isinstance(v, bool), v) for v in values if isinstance(v, _PLAIN))
+        self._others = [v for v in values if not isinstance(v, _PLAIN)]
+
+    def has(self, value: Any, check: _Check) -> bool:
+        """Whether a value is one of them. Raises `_TooLong`."""
+        if isinstance(value, _PLAIN):
+            return (isinstance(value, bool), value) in self._plain
+        check.count(len(self._others))
+        return value in self._others
+
+
+class _Part:
+    """A schema within a schema."""
+
+    def __init__(self, schema: Any, definitions: _Definitions) -> None:
+        if "$defs" in schema and schema is not definitions.root:
+            # A schema that was made separately has its own definitions.
+            definitions = _Definitions(schema)
+
+        def part(inner: Any) -> _Part:
+            return _Part(inner if isinstance(inner, dict) else {}, definitions)
+
+        def rules(table: dict[str, Callable[[Any], _Rule]]) -> list[_Rule]:
+            return [make(schema[keyword]) for keyword, make in table.items() if keyword in schema]
+
+        self._schema, self._definitions = schema, definitions
+        self._reference: str | None = schema.get("$ref")
+        self._is_type = not schema.keys() - {"type"}
+        if self._reference is not None:
             return
-        for i, item in enumerate(value):
-            inner = prefix[i] if i < len(prefix) else rest
-            if isinstance(inner, dict):
-                self.walk(item, inner, f"{field}[{i}]", violations)
-
-    def object(self, value: dict[str, Any], schema: Schema, field: str, violations: list[Violation]) -> None:
-        """Append the violations in an object."""
-        properties = schema.get("properties", {})
-        for name in schema.get("required", ()):
-            if name not in value:
-                _report(violations, f"{field}.{name}" if field else name, "required", "is required")
+        self._alternatives = [[*map(part, schema[c])] for c in ("anyOf", "oneOf") if c in schema]
+        kinds = schema.get("type")
+        self._kinds: list[str] | None = kinds if kinds is None or isinstance(kinds, list) else [kinds]
+        #: The classes whose values certainly have the type.
+        self._classes = frozenset(c for k in self._kinds or () for c in _KINDS.get(k, ()))
+        self._enum = _Choices(schema["enum"]) if "enum" in schema else None
+        self._const = _Choices([schema["const"]]) if "const" in schema else None
+        of_numbers, of_arrays = rules(_OF_NUMBERS), rules(_OF_ARRAYS)
+        self._rules = {str: rules(_OF_TEXTS), int: of_numbers, float: of_numbers, list: of_arrays, tuple: of_arrays}
+        self._prefix = [*map(part, schema.get("prefixItems", ()))]
+        self._rest = part(schema["items"]) if isinstance(schema.get("items"), dict) else None
+        self._properties = {name: part(inner) for name, inner in schema.get("properties", {}).items()}
         others = schema.get("additionalProperties")
-        for name, item in value.items():
-            at = f"{field}.{name}" if field else str(name)
-            if name in properties:
-                self.walk(item, properties[name], at, violations)
-            elif others is False and len(violations) < MAX_VIOLATIONS:
-                from albert_tools.engine.model.nearest_name import did_you_mean
+        self._others = part(others) if isinstance(others, dict) else None
+        self._is_closed = others is False
+        self._required: Sequence[str] = schema.get("required", ())
+        self._excludes: Sequence[Sequence[str]] = schema.get("x-excludes", ())
 
-                _report(violations, at, "unknown", f"unknown name{did_you_mean(str(name), properties)}")
-            elif isinstance(others, dict):
-                self.walk(item, others, at, violations)
-        for names in schema.get("x-excludes", ()):
+    def fits(self, value: Any, check: _Check, field: str = "", violations: list[Violation] | None = None) -> bool:
+        """Whether a value matches. The violations are appended; without a list, the first one ends the look. Raises `_TooLong`."""
+        if self._is_type and (type(value) in self._classes or self._has_type(value)):
+            return True
+        if violations is not None and len(violations) >= MAX_VIOLATIONS:
+            return False
+        check.count(1)
+        if check.depth == MAX_WALK_DEPTH:
+            return _report(violations, field, "depth", "is nested too deep")
+        check.depth += 1
+        if self._reference is None:
+            fits = self._fits(value, check, field, violations)
+        elif violations is None:
+            fits = self._fits_definition(value, check)
+        else:
+            fits = self._target().fits(value, check, field, violations)
+        check.depth -= 1
+        return fits
+
+    def _fits_definition(self, value: Any, check: _Check) -> bool:
+        target = self._target()
+        key = id(value), id(target)
+        if key not in check.known:
+            check.known[key] = target.fits(value, check)
+        return check.known[key]
+
+    def _target(self) -> _Part:
+        return self._definitions.part(str(self._reference))
+
+    def _has_type(self, value: Any) -> bool:
+        return self._kinds is None or type(value) in self._classes or any(_is(value, k) for k in self._kinds)
+
+    def _fits(self, value: Any, check: _Check, field: str, violations: list[Violation] | None) -> bool:
+        for alternatives in self._alternatives:
+            if not any(part.fits(value, check) for part in alternatives):
+                # If exactly one alternative was meant, its violations explain the problem.
+                meant = [] if violations is None else [part for part in alternatives if part.is_meant(value, check)]
+                if len(meant) == 1:
+                    return meant[0].fits(value, check, field, violations)
+                return _report(violations, field, "type", lambda: f"expected {spell(self._schema)}, got {_show(value)}")
+        if type(value) not in self._classes and not self._has_type(value):
+            kinds = {"type": self._kinds}
+            return _report(violations, field, "type", lambda: f"expected {spell(kinds)}, got {_show(value)}")
+        fits = True
+        if self._enum is not None and not self._enum.has(value, check):
+            choices = self._enum.values
+            fits = _report(violations, field, "enum", lambda: _no_choice(value, choices))
+        if self._const is not None and not self._const.has(value, check):
+            const = self._schema["const"]
+            fits = _report(violations, field, "const", lambda: f"expected {literal(const)}, got {_show(value)}")
+        for rule in self._rules.get(type(value), ()):
+            if isinstance(value, str):
+                # It may read all of it.
+                check.count(len(value) >> 8)
+            for name, message in rule(value):
+                fits = _report(violations, field, name, message)
+        if fits or violations is not None:
+            if isinstance(value, dict):
+                return self._fits_object(value, check, field, violations) and fits
+            if isinstance(value, (list, tuple)):
+                return self._fits_array(value, check, field, violations) and fits
+        return fits
+
+    def _fits_array(self, value: Sequence[Any], check: _Check, field: str, violations: list[Violation] | None) -> bool:
+        if not self._prefix and self._rest is None:
+            return True
+        check.count(len(value) >> 3)
+        fits = True
+        for i, item in enumerate(value):
+            part = self._prefix[i] if i < len(self._prefix) else self._rest
+            if part is not None and not part.fits(
+                item, check, f"{field}[{i}]" if violations is not None else "", violations
+            ):
+                fits = False
+                if violations is None:
+                    break
+        return fits
+
+    def _fits_object(
+        self, value: dict[str, Any], check: _Check, field: str, violations: list[Violation] | None
+    ) -> bool:
+        check.count(len(value) >> 3)
+        before, fits = f"{field}." if field else "", True
+        for name in self._required:
+            if name not in value:
+                fits = _report(violations, f"{before}{name}", "required", "is required")
+        for name, item in value.items():
+            if not fits and violations is None:
+                break
+            part = self._properties.get(name, self._others)
+            if part is not None:
+                at = "" if violations is None else f"{before}{name}"
+                fits = part.fits(item, check, at, violations) and fits
+            elif self._is_closed:
+                fits = _report(violations, f"{before}{name}", "unknown", partial(self._unknown, name))
+        for names in self._excludes:
             # `in` can't be used here, because 0 equals False, but 0 counts as given.
             given = [n for n in names if value.get(n) is not None and value[n] is not False]
             if len(given) > 1:
-                at = f"{field}.{given[1]}" if field else given[1]
-                _report(
-                    violations, at, "excludes", f"can't be given together with {' and '.join([given[0], *given[2:]])}"
-                )
+                message = f"can't be given together with {' and '.join([given[0], *given[2:]])}"
+                fits = _report(violations, f"{before}{given[1]}", "excludes", message)
+        return fits
+
+    def _unknown(self, name: object) -> str:
+        from albert_tools.engine.model.nearest_name import did_you_mean
+
+        return f"unknown name{did_you_mean(str(name), self._properties)}"
+
+    def is_meant(self, value: Any, check: _Check) -> bool:
+        """Whether a value that doesn't fit at least has the type, or is one of the choices: then this alternative was meant."""
+        check.count(1)
+        if self._reference is not None:
+            return self._target().is_meant(value, check)
+        for alternatives in self._alternatives:
+            if not any(part.fits(value, check) for part in alternatives):
+                return sum(part.is_meant(value, check) for part in alternatives) == 1
+        return self._has_type(value) and all(c is None or c.has(value, check) for c in (self._enum, self._const))
 
 
-def _near(value: Any, choices: list[Any]) -> str | None:
-    """The choice that is most similar to a misspelled text."""
+#: The schemas that were read last, by their ids.
+_read: dict[int, tuple[Schema, _Part]] = {}
+
+
+def _part_of(schema: Schema) -> _Part:
+    known = _read.get(id(schema))
+    if known is None:
+        if len(_read) >= _MAX_READ:
+            _read.clear()
+        # The schema is kept, too, so that no other one gets its id.
+        known = _read[id(schema)] = schema, _Part(schema, _Definitions(schema))
+    return known[1]
+
+
+def _no_choice(value: Any, choices: Sequence[Any]) -> str:
+    """The message about a value that is none of the choices."""
     from albert_tools.engine.model.nearest_name import nearest
 
-    return nearest(value, [c for c in choices if isinstance(c, str)]) if isinstance(value, str) else None
-
-
-def _text(value: str, schema: Schema, field: str, violations: list[Violation]) -> None:
-    if len(value) < schema.get("minLength", 0):
-        least = schema["minLength"]
-        message = "must not be empty" if least == 1 else f"must have {least} characters or more"
-        _report(violations, field, "min_length", message)
-    if len(value) > schema.get("maxLength", len(value)):
-        message = f"must have {schema['maxLength']:,} characters or fewer, has {len(value):,}"
-        _report(violations, field, "max_length", message)
-    if "pattern" in schema and not re.search(schema["pattern"], value):
-        _report(violations, field, "pattern", f"must match {schema['pattern']}")
-    if "format" in schema:
-        faults = FORMATS.get(schema["format"])
-        if faults is not None:
-            for rule, message in faults(value):
-                _report(violations, field, rule, message)
-
-
-def _number(value: float, schema: Schema, field: str, violations: list[Violation]) -> None:
-    if "minimum" in schema and not value >= schema["minimum"]:
-        _report(violations, field, "minimum", f"must be {schema['minimum']} or more, is {value}")
-    if "maximum" in schema and not value <= schema["maximum"]:
-        _report(violations, field, "maximum", f"must be {schema['maximum']} or less, is {value}")
-    if "exclusiveMinimum" in schema and not value > schema["exclusiveMinimum"]:
-        _report(violations, field, "minimum", f"must be more than {schema['exclusiveMinimum']}, is {value}")
-    if "exclusiveMaximum" in schema and not value < schema["exclusiveMaximum"]:
-        _report(violations, field, "maximum", f"must be less than {schema['exclusiveMaximum']}, is {value}")
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
+    near = nearest(value, [c for c in choices if isinstance(c, str)]) if isinstance(value, str) else None
+    if near is not None:
+        return f"{json.dumps(value)} is not one of the choices; did you mean {json.dumps(near)}?"
+    return f"expected one of {', '.join(literal(v) for v in choices)}, got {_show(value)}"
 
 
 def _show(value: Any) -> str:

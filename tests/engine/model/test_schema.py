@@ -153,6 +153,20 @@ def test_no_more_violations_are_reported_than_somebody_reads() -> None:
     assert time.process_time() - began < 1
 
 
+def test_alternatives_multiply_the_values_only_up_to_a_bound() -> None:
+    # With all alternatives for each value, and a message for each, these would take hours.
+    words: dict[str, Any] = {"enum": [f"k{i}" for i in range(1_500)]}
+    numbers = [{"type": "integer", "minimum": 10_000 + i} for i in range(900)]
+    last: dict[str, Any] = {"anyOf": [*numbers, {"type": "integer", "maximum": 9}]}
+    assert violations(["k15001"] * 100_000, {"items": {"anyOf": [words, {"type": "string"}]}}) == []
+    assert violations([20_000] * 100_000, {"items": last}) == []
+    assert len(violations(["k15001"] * 100_000, {"items": words})) == MAX_VIOLATIONS
+    assert violations([5] * 100, {"items": last}) == []
+    assert [v["message"] for v in violations([5] * 1_000_000, {"items": last}, "xs")] == [
+        "xs: has too many values for so many alternatives"
+    ]
+
+
 def test_a_schema_that_refers_to_itself_is_checked_in_linear_time() -> None:
     # Each level has two alternatives, so trying all of them at each level would take 2 ** 40 steps.
     assert violations(nested(40, None), TREE) == []
