@@ -19,14 +19,14 @@ from typing import Any
 import msgspec
 from mcp_types import CallToolResult
 
-from albert_tools.builtins.mounts.mount import Mount, PinnedTool, note_suspended
+from albert_tools.builtins.mounts.mount import Mount, PinnedTool, change, note_suspended
 from albert_tools.builtins.mounts.server_limits import (
     CHECK_SECONDS,
     FIRST_PAUSE,
     LONGEST_PAUSE,
     START_SECONDS,
 )
-from albert_tools.builtins.mounts.server_link import TWICE, Link
+from albert_tools.builtins.mounts.server_link import Link
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.git_lock import turn
@@ -143,7 +143,7 @@ class Connection:
 
     def _demand_accepted(self, link: Link, tool: PinnedTool) -> None:
         name = f"{self._mount.name}.{tool.name}"
-        what = _changed(link, tool)
+        what = change(tool, link.hashes)
         if what is not None:
             raise Failure(
                 "permission_denied",
@@ -195,9 +195,7 @@ class Connection:
             async with asyncio.timeout(START_SECONDS):
                 await link.list_tools()
             if self._state is not None:
-                differences = {tool.name: _changed(link, tool) for tool in self._mount.tools}
-                changed = {name: what for name, what in differences.items() if what is not None}
-                await asyncio.to_thread(note_suspended, self._state, self._mount, changed)
+                await asyncio.to_thread(note_suspended, self._state, self._mount, link.hashes)
         except TimeoutError:
             await self._failed(link)
             why = f"{self._mount.name} did not list its tools within {START_SECONDS:.0f} s"
@@ -217,13 +215,3 @@ class Connection:
             self._again_at = time.monotonic() + self._pause
             self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
             await self._drop()
-
-
-def _changed(link: Link, tool: PinnedTool) -> str | None:
-    """What has changed about a tool since the owner has accepted it."""
-    now = link.hashes.get(tool.remote)
-    if now == tool.hash:
-        return None
-    if now == TWICE:
-        return "is listed more than once by its server"
-    return "has another description or schema than the accepted one" if now else "is no longer at its server"

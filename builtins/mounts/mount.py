@@ -18,6 +18,8 @@ from albert_tools.engine.model.home_file import HomeFile
 
 #: The folder in the state folder with the suspended tools of each mount: what has changed, by the hash of the accepted tool.
 SUSPENDED = "mounts"
+#: The hash of a tool whose name is listed more than once. No accepted tool has it.
+TWICE = ""
 
 
 class PinnedTool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,13 +95,24 @@ def suspended_tools(folder: Path, mount: Mount) -> dict[str, str]:
     return {tool.name: changes[tool.hash] for tool in mount.tools if tool.hash in changes}
 
 
-def note_suspended(folder: Path, mount: Mount, changed: Mapping[str, str]) -> None:
-    """Store the suspended tools of a mount for `suspended_tools`. If that fails, they are suspended nevertheless."""
-    if changed == suspended_tools(folder, mount):
+def change(tool: PinnedTool, hashes: Mapping[str, str]) -> str | None:
+    """What has changed about a tool since the owner has accepted it. `hashes` are those that the server's tools have now."""
+    now = hashes.get(tool.remote)
+    if now == tool.hash:
+        return None
+    if now == TWICE:
+        return "is listed more than once by its server"
+    return "has another description or schema than the accepted one" if now else "is no longer at its server"
+
+
+def note_suspended(folder: Path, mount: Mount, hashes: Mapping[str, str]) -> None:
+    """Store the suspended tools of a mount for `suspended_tools`; `hashes` as for `change`. If that fails, they are suspended
+    nevertheless."""
+    changes = [(tool, what) for tool in mount.tools if (what := change(tool, hashes)) is not None]
+    if {tool.name: what for tool, what in changes} == suspended_tools(folder, mount):
         return
-    hashes = {tool.hash: changed[tool.name] for tool in mount.tools if tool.name in changed}
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = folder / f".{mount.name}.new"
-        new.write_bytes(msgspec.json.encode(hashes))
+        new.write_bytes(msgspec.json.encode({tool.hash: what for tool, what in changes}))
         new.replace(folder / f"{mount.name}.json")

@@ -31,7 +31,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from albert_tools.builtins.mounts.confined_server import ConfinedServer, seen_by_server
 from albert_tools.builtins.mounts.http_server import http_streams
-from albert_tools.builtins.mounts.mount import Mount
+from albert_tools.builtins.mounts.mount import TWICE, Mount
 from albert_tools.builtins.mounts.pinning import MAX_TOOLS, pinned_hash
 from albert_tools.builtins.mounts.server_limits import CLOSE_SECONDS
 from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
@@ -43,8 +43,6 @@ from albert_tools.engine.policy.host_rules import host_of, is_host
 
 #: The hint for a process that ended before it listed its tools.
 _SEES = "the server sees only the workspace and installed programs; put its files there"
-#: The hash of a tool whose name is listed more than once. No accepted tool has it.
-TWICE = ""
 #: A server of the revision 2026-07-28 may answer a call with questions to its client.
 _ANSWER: TypeAdapter[Any] = TypeAdapter(CallToolResult | InputRequiredResult)
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)

@@ -158,6 +158,17 @@ def test_a_suspended_tool_is_shown_as_such_until_it_is_accepted_or_as_before(hom
     assert "m.find  suspended" in home("mount").out
     home("mount", "look", "m", "--yes")
     assert "suspended: it" not in home("mount").out + home("tools").err + home("doctor", "--quick").out
+    # A look compares, too, whatever the person answers; and what is accepted again is as it was accepted.
+    home.offer(tool("find", "text"), tool("old"))
+    home("mount", "look", "m")
+    assert "m.find  suspended" in home("mount").out
+    home("mount", "look", "m", "--yes")
+    home.offer(tool("find", "text", "more"), tool("old"))
+    home("run", "m.find", "text=a")
+    home("unmount", "m")
+    home.offer(tool("find", "text"), tool("old"))
+    home("mount", "m", "--yes", *RAW)
+    assert "suspended: it" not in home("mount").out
 
 
 def test_a_composite_of_a_tool_that_was_changed_is_outdated(home: Mounts) -> None:
