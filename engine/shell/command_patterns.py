@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from albert_tools.engine.model.wildcards import Starred
 from albert_tools.engine.shell.word import AWAY, HOLE
@@ -46,11 +47,11 @@ _IN_WORD = re.compile(
 )
 #: The folder above, in a path or in a list of paths.
 _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
-#: Absolute paths that can lead to any folder.
-_MAGIC = ("/proc/", "/dev/")
+#: A path that can lead to any folder.
+_MAGIC = re.compile(r"(?:^|/)(?:proc/(?:self|thread-self|[\d\0]+)|dev/fd)/")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
-#: An option by which a program reads its words in another folder.
-_ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
+#: An option, with the next word, by which a program reads its words in another folder. The number behind `grep -C` is no folder.
+_ENTERS = re.compile(r"-C(?! ?\d+(?: |\Z))|--(?:chdir|directory|cwd)")
 #: The letters of a word that are tried as options, as in `-qc'git push'`, and the names of a path. More would take long.
 _MAX_LETTERS, _MAX_NAMES = 16, 32
 
@@ -99,26 +100,26 @@ def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     """Whether `argv` could match. An unknown word can be any text, a program matches by its name in any folder, and so does a file
     whose folder is not certain. `git-push` is a program, too."""
     name = argv[0].replace(AWAY, HOLE).rpartition("/")[2]
-    argv = ("git", name.removeprefix("git-"), *argv[1:]) if name.startswith("git-") else argv
+    argv = (*_git(name), *argv[1:]) if name.startswith("git-") else argv
     return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=_entered(folders, argv))
 
 
 def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether a program that nobody knows could run a command that matches, in any folder: some of its words, or of the words in
     them."""
-    # The command itself is compared by `may_match`. A variable is one word.
-    argv = argv[1:] or argv
+    words, entered = _words(pattern, by_name=True), _entered(folders, argv)
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
-    words = _words(pattern, by_name=True)
-    return any(
-        _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=_entered(folders, argv))
-        for each in (argv, inner)
+    # The command itself enters no folder. A variable is one word.
+    others = len(_inner_words(argv[0])) if len(argv) > 1 else 0
+    return _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
+        _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
+        for each in (argv[1:] or argv, inner[others:])
     )
 
 
 def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
     """The folders in which a command can read its words, with `HOLE` if there can be others."""
-    return (*folders, HOLE) if any(map(_ENTERS.match, argv)) else folders
+    return (*folders, HOLE) if any(map(_ENTERS.match, map(" ".join, pairwise([*argv, ""])))) else folders
 
 
 @lru_cache(maxsize=256)
@@ -178,7 +179,7 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
         name = words[0].rpartition("/")[2].lower()
         words = [_normal(word) if _is_path(word) else word for word in words]
         # The name in `./scripts/*` is any name, so the folder stays.
-        words[0] = name if name.strip("*") else words[0]
+        words[:1] = _git(name) if name.strip("*") else words[:1]
     starred_words: list[Starred | None] = []
     for word in words:
         if word != "*":
@@ -186,6 +187,11 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
         elif not starred_words or starred_words[-1] is not None:
             starred_words.append(None)
     return tuple(starred_words)
+
+
+def _git(name: str) -> Sequence[str]:
+    """The words of a program: a subcommand of git is also a program, such as `git-push`."""
+    return ("git", name.removeprefix("git-")) if name.startswith("git-") else (name,)
 
 
 def _normal(word: str) -> str:
@@ -251,11 +257,13 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
     before, path = _in_word(word) if position else ("", word)
     named = "".join((pattern.first, *pattern.middle, pattern.last or ""))
     is_file = _is_path(named) or _FILE.fullmatch(_in_word(named)[1]) is not None
-    # A word that names no file is the same in each folder. A script can be named without its folder behind another program.
-    may_be_named = position or (anywhere and _FILE.fullmatch(path))
-    if (may_be_named and is_file) or "/" in path.replace(AWAY, HOLE):
-        for folder in folders if is_file else ("",):
-            yield from (before + each for each in _paths(path, folder, "/" in named))
+    # A script can be named without its folder behind another program.
+    may_be_named = position if is_file or AWAY not in path else False
+    if may_be_named or (is_file and anywhere and _FILE.fullmatch(path)) or "/" in path.replace(AWAY, HOLE):
+        for folder in folders:
+            # In a folder that isn't certain, only a file is another one.
+            if is_file or folder != HOLE:
+                yield from (before + each for each in _paths(path, folder, "/" in named))
     if position:
         yield word
         if anywhere:
@@ -275,13 +283,14 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
 def _paths(path: str, folder: str, has_folder: bool) -> Sequence[str]:
     """How a path can be written from the workspace. `has_folder`: so it is in the pattern."""
     joined = posixpath.normpath(posixpath.join(folder, path))
-    is_certain = HOLE not in folder and AWAY not in path and not joined.startswith(_MAGIC)
-    if is_certain and not joined.startswith(("/", "../")):
+    is_inside = not joined.startswith(("/", "../"))
+    is_certain = HOLE not in folder and AWAY not in path and (is_inside or not _MAGIC.search(joined))
+    if is_certain and is_inside:
         return joined, f"./{joined}"
     # One of its ends is how it is written from the workspace.
     names = joined.split("/")[-_MAX_NAMES:]
     ends = ["/".join(names[at:]) for at in range(len(names)) if is_certain or HOLE not in names[at]]
-    ends += [f"./{end}" for end in ends]
+    ends += [f"{before}{end}" for end in ends for before in (["./"] if joined.startswith("/") else ["./", "/"])]
     if is_certain:
         return ends
     last = names[-1] if names[-1].strip(".") else HOLE

@@ -139,14 +139,15 @@ class _Judge:
             problem = unclear
         except RecursionError:
             problem = Unreadable("it is nested too deeply")
-        folders = self.folders
-        # What is repeated, or runs in the background, can run after what the text writes further down.
-        for _ in range(2 if reader.repeats else 1):
+        for action in reader.actions:
+            self._act(action, depth)
+        if reader.repeats:
+            folders = self.folders
+            # What is repeated, or runs in the background, can run after what the text writes further down.
             for action in reader.actions:
                 self._act(action, depth)
-        if reader.repeats and self.folders != folders:
-            # It can enter further ones each time.
-            self.folders = [*self.folders, HOLE]
+            # A loop can enter a further folder each time.
+            self.folders = [*folders, HOLE] if any(map(_enters, reader.looped)) else folders
         if problem is not None:
             self.report(problem, problem.about or source)
 
@@ -319,6 +320,11 @@ class _Judge:
             cd(arguments[1:2], about, lambda _: None, self._start)
             del arguments[:2]
         return arguments
+
+
+def _enters(action: Action) -> bool:
+    """Whether a command can enter a folder."""
+    return isinstance(action, SimpleCommand) and bool(action.argv) and action.argv[0].text in {*_CD, *_ENTERING}
 
 
 def _prints_files(key: str, arguments: Sequence[Word]) -> bool:

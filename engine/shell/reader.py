@@ -165,8 +165,9 @@ class Reader:
         self._posix = posix
         self._marked = marked
         self.actions: list[Action] = []
-        #: Whether commands run repeatedly or in the background.
+        #: Whether commands run repeatedly or in the background, and the actions of loops.
         self.repeats = False
+        self.looped: list[Action] = []
         self._data = b""
         self._nodes = 0
         self._markers = 0
@@ -252,6 +253,8 @@ class Reader:
             self._inside_covered(node, _SPACE)
             begin = len(self.actions)
             self._compound(node, depth)
+            if kind in ("for_statement", "while_statement"):
+                self.looped += self.actions[begin:]
             if kind == "pipeline" and len(self.actions) < MAX_NODES:
                 # All of it runs at once, so a later part may write what an earlier one runs.
                 self.actions += self.actions[begin:]
