@@ -255,15 +255,14 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
     word can follow a ``=``, or end before a ``/``.
     """
     before, path = _in_word(word) if position else ("", word)
-    named = "".join((pattern.first, *pattern.middle, pattern.last or ""))
-    is_file = _is_path(named) or _FILE.fullmatch(_in_word(named)[1]) is not None
+    is_file, has_folder = _form(pattern)
     # A script can be named without its folder behind another program.
     may_be_named = position if is_file or AWAY not in path else False
     if may_be_named or (is_file and anywhere and _FILE.fullmatch(path)) or "/" in path.replace(AWAY, HOLE):
         for folder in folders:
             # In a folder that isn't certain, only a file is another one.
             if is_file or folder != HOLE:
-                yield from (before + each for each in _paths(path, folder, "/" in named))
+                yield from (before + each for each in _paths(path, folder, has_folder))
     if position:
         yield word
         if anywhere:
@@ -278,6 +277,13 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
         yield name.lstrip("-@+")
         # Each of the first letters can be the option that takes the rest of the word.
         yield from (name[n:] for n in range(2, min(len(name), _MAX_LETTERS)))
+
+
+@lru_cache(maxsize=1024)
+def _form(pattern: Starred) -> tuple[bool, bool]:
+    """Whether the word of a pattern names a file, and whether it has a folder."""
+    word = "".join((pattern.first, *pattern.middle, pattern.last or ""))
+    return _is_path(word) or _FILE.fullmatch(_in_word(word)[1]) is not None, "/" in word
 
 
 def _paths(path: str, folder: str, has_folder: bool) -> Sequence[str]:
