@@ -66,10 +66,10 @@ def _past_lists(
     workspace: str,
     home: str,
 ) -> Iterator[Finding]:
-    """Commands that can use paths which the lists of a section leave out. The section is not on commands themselves."""
-    if not tools or any(p.definition.category == "execute" for p in tools):
-        return
-    commands = [p for p in usable if "execute" in p.definition.effects]
+    """Commands that can use paths which the lists of a section leave out. If it is on commands, git is not one of them."""
+    is_command = any(p.definition.category == "execute" for p in tools)
+    executing = [p for p in usable if "execute" in p.definition.effects]
+    commands = [p for p in executing if p.definition.category == "execute"] if is_command else executing
     uses = {use for p in tools for use in _uses(p, path_rules.FORBIDDEN)}
     uses &= _OF_CATEGORY.get(place.rpartition("categories.")[2], uses)
     example = f"{workspace}/elsewhere/example"

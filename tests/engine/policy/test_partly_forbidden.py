@@ -78,7 +78,9 @@ def test_a_command_makes_a_list_of_paths_hollow(key: str) -> None:
     }
     assert said({**lists, "writable_paths": ["src/**", "docs/**"]}) == {}
     assert said({**lists, "deny": ["bash", "run_program", "run_tests", "run_linter"]}) == {}
-    # A rule on commands alone is no mistake, and neither is a list of everything.
+    # A rule on all commands is no mistake, and neither is a list of everything. One on some of them leaves the others.
+    assert f"tools.bash.{key}" in said({"tools": {"bash": {key: ["src/**"]}}})
+    assert said({"tools": {"bash": {key: ["src/**"]}}, "deny": ["run_program", "run_tests", "run_linter"]}) == {}
     assert said({"categories": {"execute": {key: ["src/**"]}}, "tools": {"bash": {key: ["./a/b"]}}}) == {}
     assert said({"categories": {"system_write": {key: ["."]}}}) == {}
 
