@@ -118,7 +118,8 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
             if part.argv and may_match(pattern, part.argv, judgement.folders):
                 certain = is_listed([pattern], part.argv, judgement.folders)
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
-                hint = "do without it" if certain else "write it out, with plain paths and without variables"
+                another = "if it is another command, write it with plain paths and without variables"
+                hint = "do without it" if certain else another
                 yield Decision("deny", rule, "command", message, hint)
             # It can also get the text of another part: by a variable, a pipe, a here-document.
             elif part.starts and (

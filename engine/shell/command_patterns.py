@@ -13,7 +13,6 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
 
 from albert_tools.engine.model.wildcards import Starred
 from albert_tools.engine.shell.word import AWAY, HOLE
@@ -47,13 +46,16 @@ _IN_WORD = re.compile(
 )
 #: The folder above, in a path or in a list of paths.
 _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
-#: A path that can lead to any folder.
+#: Links of the kernel, which can lead to any folder.
 _MAGIC = re.compile(r"(?:^|/)(?:proc/(?:self|thread-self|[\d\0]+)|dev/fd)/")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
-#: An option, with the next word, by which a program reads its words in another folder. The number behind `grep -C` is no folder.
-_ENTERS = re.compile(r"-C(?! ?\d+(?: |\Z))|--(?:chdir|directory|cwd)")
-#: The letters of a word that are tried as options, as in `-qc'git push'`, and the names of a path. More would take long.
-_MAX_LETTERS, _MAX_NAMES = 16, 32
+#: An option by which a program reads its words in another folder, and programs whose ``-C`` is a number of lines.
+_ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
+_SHOWING_LINES = frozenset("diff egrep fgrep grep rg zgrep".split())
+#: The letters of a word that are tried as options, as in `-qc'git push'`. More would take long.
+_MAX_LETTERS = 16
+#: The last names of a path whose ends are compared. More would take long.
+_MAX_NAMES = 32
 
 
 def is_listed(patterns: Sequence[str], argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
@@ -93,14 +95,14 @@ def _from_workspace(word: str, folder: str) -> str:
     if HOLE in folder or ".." in word.split("/"):
         return HOLE
     path = posixpath.normpath(posixpath.join(folder, word))
-    return f"./{path}" if word.startswith("./") else path
+    return f"./{path}" if word.startswith("./") and not path.startswith("/") else path
 
 
 def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether `argv` could match. An unknown word can be any text, a program matches by its name in any folder, and so does a file
-    whose folder is not certain. `git-push` is a program, too."""
-    name = argv[0].replace(AWAY, HOLE).rpartition("/")[2]
-    argv = (*_git(name), *argv[1:]) if name.startswith("git-") else argv
+    whose folder is not certain. `git-push` is `git push`."""
+    name = argv[0].replace(AWAY, HOLE).rpartition("/")[2].lower()
+    argv = (*_program_words(name), *argv[1:]) if name.startswith("git-") else argv
     return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=_entered(folders, argv))
 
 
@@ -109,7 +111,7 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     them."""
     words, entered = _words(pattern, by_name=True), _entered(folders, argv)
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
-    # The command itself enters no folder. A variable is one word.
+    # The program itself is found from the folders of the text; what it starts can be in any folder. A variable is one word.
     others = len(_inner_words(argv[0])) if len(argv) > 1 else 0
     return _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
         _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
@@ -119,7 +121,8 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
 
 def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
     """The folders in which a command can read its words, with `HOLE` if there can be others."""
-    return (*folders, HOLE) if any(map(_ENTERS.match, map(" ".join, pairwise([*argv, ""])))) else folders
+    shows_lines = bool(argv) and posixpath.basename(argv[0]) in _SHOWING_LINES
+    return (*folders, HOLE) if not shows_lines and any(map(_ENTERS.match, argv)) else folders
 
 
 @lru_cache(maxsize=256)
@@ -129,10 +132,7 @@ def stands_in(pattern: str, text: str, folders: Sequence[str] = ("",)) -> bool:
     # `printf` and others decode escapes anywhere. Make joins lines, and takes `$X` for a variable.
     readings = (text, _ONE_LETTER.sub("", _decoded(_CONTINUED.sub("", text))))
     words = _words(pattern, by_name=True)
-    return any(
-        _fits(words, argv, maybe=True, anywhere=True, folders=_entered(folders, argv))
-        for argv in map(_inner_words, readings)
-    )
+    return any(_fits(words, _inner_words(each), maybe=True, anywhere=True, folders=folders) for each in readings)
 
 
 def _decoded(text: str) -> str:
@@ -179,7 +179,7 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
         name = words[0].rpartition("/")[2].lower()
         words = [_normal(word) if _is_path(word) else word for word in words]
         # The name in `./scripts/*` is any name, so the folder stays.
-        words[:1] = _git(name) if name.strip("*") else words[:1]
+        words[:1] = _program_words(name) if name.strip("*") else words[:1]
     starred_words: list[Starred | None] = []
     for word in words:
         if word != "*":
@@ -189,8 +189,8 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
     return tuple(starred_words)
 
 
-def _git(name: str) -> Sequence[str]:
-    """The words of a program: a subcommand of git is also a program, such as `git-push`."""
+def _program_words(name: str) -> Sequence[str]:
+    """The words for the name of a program: `git-push` is `git push`."""
     return ("git", name.removeprefix("git-")) if name.startswith("git-") else (name,)
 
 
@@ -216,6 +216,7 @@ def _fits(
     the folders of the program, if these are not `folders`."""
     # Every position in the pattern that the words so far can have led to.
     at = start = _skipped({0}, words)
+    programs = programs or folders
     is_option = False
     for arg in argv:
         at = at | start if anywhere else at
@@ -233,7 +234,7 @@ def _fits(
                 maybe
                 and any(
                     _could_fit(word, text)
-                    for text in _readings(word, arg, position, anywhere, folders if position else programs or folders)
+                    for text in _readings(word, arg, position, anywhere, folders if position else programs)
                 )
             ):
                 after.add(position + 1)
@@ -257,12 +258,16 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
     before, path = _in_word(word) if position else ("", word)
     is_file, has_folder = _form(pattern)
     # A script can be named without its folder behind another program.
-    may_be_named = position if is_file or AWAY not in path else False
-    if may_be_named or (is_file and anywhere and _FILE.fullmatch(path)) or "/" in path.replace(AWAY, HOLE):
-        for folder in folders:
+    is_script = is_file and anywhere and _FILE.fullmatch(path)
+    if (position and (is_file or AWAY not in path)) or is_script or "/" in path.replace(AWAY, HOLE):
+        # An absolute path is the same in each folder.
+        for folder in ("",) if path.startswith("/") else folders:
             # In a folder that isn't certain, only a file is another one.
             if is_file or folder != HOLE:
                 yield from (before + each for each in _paths(path, folder, has_folder))
+    elif position:
+        # Its beginning is certain.
+        yield from (before + posixpath.join(folder, path) for folder in folders if folder != HOLE)
     if position:
         yield word
         if anywhere:
@@ -286,19 +291,20 @@ def _form(pattern: Starred) -> tuple[bool, bool]:
     return _is_path(word) or _FILE.fullmatch(_in_word(word)[1]) is not None, "/" in word
 
 
+@lru_cache(maxsize=4096)
 def _paths(path: str, folder: str, has_folder: bool) -> Sequence[str]:
-    """How a path can be written from the workspace. `has_folder`: so it is in the pattern."""
+    """The texts with which a pattern can name a path. `has_folder`: the word of the pattern has a folder."""
     joined = posixpath.normpath(posixpath.join(folder, path))
     is_inside = not joined.startswith(("/", "../"))
     is_certain = HOLE not in folder and AWAY not in path and (is_inside or not _MAGIC.search(joined))
     if is_certain and is_inside:
         return joined, f"./{joined}"
-    # One of its ends is how it is written from the workspace.
+    # It may be in the workspace, whose root is not known here. So each end of it may be its path there.
     names = joined.split("/")[-_MAX_NAMES:]
     ends = ["/".join(names[at:]) for at in range(len(names)) if is_certain or HOLE not in names[at]]
     ends += [f"{before}{end}" for end in ends for before in (["./"] if joined.startswith("/") else ["./", "/"])]
     if is_certain:
-        return ends
+        return tuple(ends)
     last = names[-1] if names[-1].strip(".") else HOLE
     return (*ends, f"{HOLE}/{last}" if has_folder else last)
 

@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import dropwhile
 
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
@@ -142,12 +143,15 @@ class _Judge:
         for action in reader.actions:
             self._act(action, depth)
         if reader.repeats:
-            folders = self.folders
+            folders, looped, enters = self.folders, {*map(id, reader.looped)}, False
             # What is repeated, or runs in the background, can run after what the text writes further down.
             for action in reader.actions:
                 self._act(action, depth)
-            # A loop can enter a further folder each time.
-            self.folders = [*folders, HOLE] if any(map(_enters, reader.looped)) else folders
+                enters = enters or (self.folders != folders and id(action) in looped)
+                self.folders = folders
+            if enters:
+                # It can enter a further folder each time.
+                self.folders = [*folders, HOLE]
         if problem is not None:
             self.report(problem, problem.about or source)
 
@@ -293,10 +297,10 @@ class _Judge:
                 self._start.demand_writable(Word("."), about)
             wrote = demand_fits(row, rest, about, self._start)
             if row.get("stops"):
-                # For the owner's patterns, a script is a program.
-                at = next(at for at, word in enumerate(rest) if not word.text.startswith("-"))
-                script = (f"./{rest[at].text}", *_argv(rest[at + 1 :]))
-                self.parts.append(Part("ordinary", about, script, only_runs=True))
+                # It runs a script, and the owner's patterns apply to that as to a program.
+                script, *arguments = dropwhile(lambda word: word.text.startswith("-"), rest)
+                argv = (f"./{script.text}", *_argv(arguments))
+                self.parts.append(Part("ordinary", about, argv, only_runs=True))
             self._prints = self._prints or _prints_files(key, rest)
             self._wrote = self._wrote or wrote
             if table == "writes":
@@ -320,11 +324,6 @@ class _Judge:
             cd(arguments[1:2], about, lambda _: None, self._start)
             del arguments[:2]
         return arguments
-
-
-def _enters(action: Action) -> bool:
-    """Whether a command can enter a folder."""
-    return isinstance(action, SimpleCommand) and bool(action.argv) and action.argv[0].text in {*_CD, *_ENTERING}
 
 
 def _prints_files(key: str, arguments: Sequence[Word]) -> bool:

@@ -165,12 +165,14 @@ class Reader:
         self._posix = posix
         self._marked = marked
         self.actions: list[Action] = []
-        #: Whether commands run repeatedly or in the background, and the actions of loops.
+        #: Whether commands run repeatedly or in the background.
         self.repeats = False
+        #: The actions in loops.
         self.looped: list[Action] = []
         self._data = b""
         self._nodes = 0
         self._markers = 0
+        self._unclear: Unclear | None = None
 
     def read(self) -> None:
         """Fill `actions`.
@@ -197,6 +199,8 @@ class Reader:
         self._statement(root, 0)
         if self._markers != here_documents:
             raise Unreadable("the start of a here-document is not certain")
+        if self._unclear is not None:
+            raise self._unclear
 
     # Text.
 
@@ -486,7 +490,8 @@ class Reader:
             [Word(part) if isinstance(part, str) else part for part in parts]
         ):
             return
-        raise Unclear("it may run what stands in it", self._text(node))
+        # What follows is read nevertheless, for the owner's patterns.
+        self._unclear = Unclear("it may run what stands in it", self._text(node))
 
     def _flat(self, node: Any, depth: int) -> Iterator[str | Word]:
         """The operators and words of a test, in order."""
