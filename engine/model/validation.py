@@ -1,9 +1,9 @@
 """Checks a value against a JSON Schema.
 
-`violations` reports all problems at once, as ``{field, rule, message}``, so that a model can correct them in one turn. A schema is
-read once. Whether a value fits is found without messages; they are made for a value that doesn't. The evaluator is part of this
-project for two reasons: importing a library takes too long for a run, and the messages are a user interface. It has two extensions:
-the formats of `string_formats`, and ``x-excludes`` (see `definition.Invariant`).
+`violations` reports all problems at once, as ``{field, rule, message}``, so that a model can correct them in one turn. A schema
+is compiled once. The first pass only finds whether a value fits. If it doesn't, a second pass makes the messages. The evaluator
+is part of this project for two reasons: importing a library takes too long for a run, and the messages are a user interface. It
+has two extensions: the formats of `string_formats`, and ``x-excludes`` (see `definition.Invariant`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from albert_tools.engine.model.definition import TYPE_NAMES, Schema, literal, spell
@@ -29,8 +29,8 @@ MAX_STEPS = 2_000_000
 MAX_VIOLATIONS = 100
 #: The most characters of the place of a violation. Names in an object can have any length.
 MAX_FIELD = 300
-#: The schemas that are kept as they were read.
-_MAX_READ = 256
+#: The most compiled schemas that are kept.
+_MAX_COMPILED = 256
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -42,7 +42,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 
-_PLAIN = (str, int, float, type(None))
+#: The classes of scalars.
+_SCALARS = (str, int, float, type(None))
 
 _Rule = Callable[[Any], Sequence[Fault]]
 
@@ -65,9 +66,10 @@ def _is(value: Any, kind: str) -> bool:
 def violations(value: Any, schema: Schema, field: str = "") -> list[Violation]:
     """The violations of `schema` in `value`, in the order of its fields: all of them, or the first `MAX_VIOLATIONS`.
 
-    `field` is the path to `value`. The violations contain longer paths: ``rows[3].name``. Nobody may change the schema afterwards.
+    `field` is the path to `value`. The violations contain longer paths: ``rows[3].name``. Do not change the schema afterwards,
+    because it is kept.
     """
-    part, found = _part_of(schema), list[Violation]()
+    part, found = _subschema_of(schema), list[Violation]()
     try:
         if part.fits(value, _Check()):
             return found
@@ -78,7 +80,7 @@ def violations(value: Any, schema: Schema, field: str = "") -> list[Violation]:
 
 
 def _report(violations: list[Violation] | None, field: str, rule: str, message: str | Callable[[], str]) -> bool:
-    """Report a violation, if somebody reads it. Returns False: the value doesn't fit."""
+    """Append a violation, if `violations` is a list. Returns False: the value doesn't fit."""
     if violations is not None and len(violations) < MAX_VIOLATIONS:
         field, message = brief(field, MAX_FIELD), message if isinstance(message, str) else message()
         violations.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
@@ -124,17 +126,15 @@ class _TooLong(Exception):
 
 
 class _Check:
-    """What one look at a value has done."""
+    """The state of one check of a value."""
 
-    #: How many schemas are around the present part.
-    depth = 0
-    left = MAX_STEPS
-
-    @cached_property
-    def known(self) -> dict[tuple[int, int], bool]:
-        """Whether a part of the value fits a definition, by their ids. Otherwise, a schema that refers to itself in several
-        alternatives would take time exponential in the depth of the value."""
-        return {}
+    def __init__(self) -> None:
+        #: How many schemas are around the part that is checked.
+        self.depth = 0
+        self.left = MAX_STEPS
+        #: Whether a part of the value fits a definition, by their ids. Otherwise, a schema that refers to itself in several
+        #: alternatives would take time exponential in the depth of the value.
+        self.known: dict[tuple[int, int], bool] = {}
 
     def count(self, steps: int) -> None:
         """Raises `_TooLong`."""
@@ -148,15 +148,16 @@ class _Definitions:
 
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, _Subschema] = {}
 
-    def part(self, reference: str) -> _Part:
+    def part(self, reference: str) -> _Subschema:
         """The definition that `reference` names."""
         if reference not in self._parts:
             target: Any = self.root
             for name in reference.removeprefix("#/").split("/"):
                 target = target[name]
-            self._parts[reference] = _Part(target, self)
+            # Another thread may have read it.
+            return self._parts.setdefault(reference, _Subschema(target, self))
         return self._parts[reference]
 
 
@@ -166,27 +167,27 @@ class _Choices:
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
         # In JSON, 1 is 1.0, but not true.
-        self._plain = frozenset((isinstance(v, bool), v) for v in values if isinstance(v, _PLAIN))
-        self._others = [v for v in values if not isinstance(v, _PLAIN)]
+        self._plain = frozenset((isinstance(v, bool), v) for v in values if isinstance(v, _SCALARS))
+        self._others = [v for v in values if not isinstance(v, _SCALARS)]
 
     def has(self, value: Any, check: _Check) -> bool:
         """Whether a value is one of them. Raises `_TooLong`."""
-        if isinstance(value, _PLAIN):
+        if isinstance(value, _SCALARS):
             return (isinstance(value, bool), value) in self._plain
         check.count(len(self._others))
         return value in self._others
 
 
-class _Part:
-    """A schema within a schema."""
+class _Subschema:
+    """A schema, or a schema within it, compiled."""
 
     def __init__(self, schema: Any, definitions: _Definitions) -> None:
         if "$defs" in schema and schema is not definitions.root:
             # A schema that was made separately has its own definitions.
             definitions = _Definitions(schema)
 
-        def part(inner: Any) -> _Part:
-            return _Part(inner if isinstance(inner, dict) else {}, definitions)
+        def part(inner: Any) -> _Subschema:
+            return _Subschema(inner if isinstance(inner, dict) else {}, definitions)
 
         def rules(table: dict[str, Callable[[Any], _Rule]]) -> list[_Rule]:
             return [make(schema[keyword]) for keyword, make in table.items() if keyword in schema]
@@ -215,7 +216,7 @@ class _Part:
         self._excludes: Sequence[Sequence[str]] = schema.get("x-excludes", ())
 
     def fits(self, value: Any, check: _Check, field: str = "", violations: list[Violation] | None = None) -> bool:
-        """Whether a value matches. The violations are appended; without a list, the first one ends the look. Raises `_TooLong`."""
+        """Whether a value matches. The violations are appended; without a list, the first one ends the check. Raises `_TooLong`."""
         if self._is_type and (type(value) in self._classes or self._has_type(value)):
             return True
         if violations is not None and len(violations) >= MAX_VIOLATIONS:
@@ -240,7 +241,7 @@ class _Part:
             check.known[key] = target.fits(value, check)
         return check.known[key]
 
-    def _target(self) -> _Part:
+    def _target(self) -> _Subschema:
         return self._definitions.part(str(self._reference))
 
     def _has_type(self, value: Any) -> bool:
@@ -266,7 +267,7 @@ class _Part:
             fits = _report(violations, field, "const", lambda: f"expected {literal(const)}, got {_show(value)}")
         for rule in self._rules.get(type(value), ()):
             if isinstance(value, str):
-                # It may read all of it.
+                # A pattern or a format may read the whole text.
                 check.count(len(value) >> 8)
             for name, message in rule(value):
                 fits = _report(violations, field, name, message)
@@ -329,21 +330,24 @@ class _Part:
             return self._target().is_meant(value, check)
         for alternatives in self._alternatives:
             if not any(part.fits(value, check) for part in alternatives):
-                return sum(part.is_meant(value, check) for part in alternatives) == 1
+                check.depth += 1
+                is_one = check.depth < MAX_WALK_DEPTH and sum(part.is_meant(value, check) for part in alternatives) == 1
+                check.depth -= 1
+                return is_one
         return self._has_type(value) and all(c is None or c.has(value, check) for c in (self._enum, self._const))
 
 
-#: The schemas that were read last, by their ids.
-_read: dict[int, tuple[Schema, _Part]] = {}
+#: The compiled schemas, by the ids of their sources.
+_compiled: dict[int, tuple[Schema, _Subschema]] = {}
 
 
-def _part_of(schema: Schema) -> _Part:
-    known = _read.get(id(schema))
+def _subschema_of(schema: Schema) -> _Subschema:
+    known = _compiled.get(id(schema))
     if known is None:
-        if len(_read) >= _MAX_READ:
-            _read.clear()
+        if len(_compiled) >= _MAX_COMPILED:
+            _compiled.clear()
         # The schema is kept, too, so that no other one gets its id.
-        known = _read[id(schema)] = schema, _Part(schema, _Definitions(schema))
+        known = _compiled[id(schema)] = schema, _Subschema(schema, _Definitions(schema))
     return known[1]
 
 
