@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from mcp_types import CallToolResult
 
-from albert_tools.builtins.mounts.mount import Mount, PinnedTool, change, note_suspended
+from albert_tools.builtins.mounts.mount import Mount, PinnedTool, difference, note_suspended
 from albert_tools.builtins.mounts.server_limits import (
     CHECK_SECONDS,
     FIRST_PAUSE,
@@ -143,7 +143,7 @@ class Connection:
 
     def _demand_accepted(self, link: Link, tool: PinnedTool) -> None:
         name = f"{self._mount.name}.{tool.name}"
-        what = change(tool, link.hashes)
+        what = difference(tool, link.hashes)
         if what is not None:
             raise Failure(
                 "permission_denied",

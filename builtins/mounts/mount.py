@@ -88,15 +88,20 @@ def written(mounts: Iterable[Mount]) -> bytes:
 
 
 def suspended_tools(folder: Path, mount: Mount) -> dict[str, str]:
-    """The tools that were suspended when a service last compared them, each with what has changed."""
-    changes: dict[str, str] = {}
-    with suppress(OSError, msgspec.MsgspecError):
-        changes = msgspec.json.decode((folder / f"{mount.name}.json").read_bytes(), type=dict[str, str])
+    """The tools that were suspended when they were last compared, each with what has changed."""
+    changes = _stored(folder, mount)
     return {tool.name: changes[tool.hash] for tool in mount.tools if tool.hash in changes}
 
 
-def change(tool: PinnedTool, hashes: Mapping[str, str]) -> str | None:
-    """What has changed about a tool since the owner has accepted it. `hashes` are those that the server's tools have now."""
+def _stored(folder: Path, mount: Mount) -> dict[str, str]:
+    """What has changed, by the hash of the accepted tool."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode((folder / f"{mount.name}.json").read_bytes(), type=dict[str, str])
+    return {}
+
+
+def difference(tool: PinnedTool, hashes: Mapping[str, str]) -> str | None:
+    """How a tool differs from the accepted one; None if it doesn't. `hashes`: those of the server's tools, by their names there."""
     now = hashes.get(tool.remote)
     if now == tool.hash:
         return None
@@ -106,13 +111,13 @@ def change(tool: PinnedTool, hashes: Mapping[str, str]) -> str | None:
 
 
 def note_suspended(folder: Path, mount: Mount, hashes: Mapping[str, str]) -> None:
-    """Store the suspended tools of a mount for `suspended_tools`; `hashes` as for `change`. If that fails, they are suspended
+    """Store the suspended tools of a mount for `suspended_tools`; `hashes` as for `difference`. If that fails, they are suspended
     nevertheless."""
-    changes = [(tool, what) for tool in mount.tools if (what := change(tool, hashes)) is not None]
-    if {tool.name: what for tool, what in changes} == suspended_tools(folder, mount):
+    changes = {tool.hash: what for tool in mount.tools if (what := difference(tool, hashes)) is not None}
+    if changes == _stored(folder, mount):
         return
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = folder / f".{mount.name}.new"
-        new.write_bytes(msgspec.json.encode({tool.hash: what for tool, what in changes}))
+        new.write_bytes(msgspec.json.encode(changes))
         new.replace(folder / f"{mount.name}.json")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from albert_tools.builtins.mounts.mount import PinnedTool
+from albert_tools.builtins.mounts.mount import TWICE, PinnedTool
 from albert_tools.builtins.mounts.server_schemas import (
     MAX_DESCRIPTION,
     Unusable,
@@ -33,15 +33,29 @@ HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 class Pinned(NamedTuple):
-    """The tools that can be mounted, and for each other tool a sentence that says why not."""
+    """The tools that can be mounted, for each other tool a sentence that says why not, and the hashes of all of them."""
 
     tools: tuple[PinnedTool, ...]
     refused: tuple[str, ...]
+    hashes: Mapping[str, str]
 
 
 def pinned_hash(tool: Mapping[str, Any]) -> str:
-    """The hash of all that a server says about a tool."""
-    return digest({key: tool.get(key) for key in _SAID})
+    """The hash of all that a server says about a tool. If it is nested too deeply, it has none, and is never accepted."""
+    try:
+        return digest({key: tool.get(key) for key in _SAID})
+    except RecursionError:
+        return "none"
+
+
+def hashes_of(listing: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The hash of each tool in the listing of a server, by its name there."""
+    hashes: dict[str, str] = {}
+    for tool in listing:
+        name = str(tool.get("name"))
+        # Of several tools with one name, none is the accepted one.
+        hashes[name] = TWICE if name in hashes else pinned_hash(tool)
+    return hashes
 
 
 def pinned(server: str, listing: Sequence[Mapping[str, Any]]) -> Pinned:
@@ -69,7 +83,7 @@ def pinned(server: str, listing: Sequence[Mapping[str, Any]]) -> Pinned:
             refused.append(f"{shown}: {why}")
         except RecursionError:
             refused.append(f"{shown}: its schema is nested too deeply")
-    return Pinned(tuple(_apart(server, tools, refused)), tuple(refused))
+    return Pinned(tuple(_apart(server, tools, refused)), tuple(refused), hashes_of(listing))
 
 
 def _pinned(server: str, tool: Mapping[str, Any]) -> PinnedTool:

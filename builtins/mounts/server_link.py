@@ -31,8 +31,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from albert_tools.builtins.mounts.confined_server import ConfinedServer, seen_by_server
 from albert_tools.builtins.mounts.http_server import http_streams
-from albert_tools.builtins.mounts.mount import TWICE, Mount
-from albert_tools.builtins.mounts.pinning import MAX_TOOLS, pinned_hash
+from albert_tools.builtins.mounts.mount import Mount
+from albert_tools.builtins.mounts.pinning import MAX_TOOLS, hashes_of
 from albert_tools.builtins.mounts.server_limits import CLOSE_SECONDS
 from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
 from albert_tools.builtins.net.proxy import FilteringProxy
@@ -188,11 +188,7 @@ class Link:
             if cursor is None or len(tools) > MAX_TOOLS:
                 break
         self.listing = _without(self._secrets, tools)
-        self.hashes = {}
-        for tool in self.listing:
-            name = str(tool.get("name"))
-            # Of several tools with one name, none is the accepted one.
-            self.hashes[name] = TWICE if name in self.hashes else pinned_hash(tool)
+        self.hashes = hashes_of(self.listing)
         self.listed_at = time.monotonic()
 
     async def request(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:

@@ -130,7 +130,7 @@ async def _mount(options: argparse.Namespace, file: HomeFile, new: Mount, consol
     if not _confirmed(options, console, f"Mount {new.name} with {_count(accepted.tools)}?"):
         return 1
     _save(file, new.name, accepted)
-    _compare(options, accepted, pinned)
+    _note_differences(options, accepted, pinned)
     return _done(accepted, pinned, console, f"mounted {new.name}: {_count(accepted.tools)}")
 
 
@@ -152,13 +152,13 @@ async def _look(options: argparse.Namespace, file: HomeFile, known: Mount, conso
             for tool in before.values():
                 console.say(f"{console.paint('gone', 'yellow')}: {known.name}.{tool.name}")
             _show_refused(pinned, console)
-    _compare(options, known, pinned)
+    _note_differences(options, known, pinned)
     if not changed and not before:
         return _done(known, pinned, console, f"{known.name}: nothing has changed")
     if not _confirmed(options, console, f"Accept {_count(accepted.tools)} of {known.name} as they are now?"):
         return 1
     _save(file, known.name, accepted)
-    _compare(options, accepted, pinned)
+    _note_differences(options, accepted, pinned)
     return _done(accepted, pinned, console, f"accepted {known.name}")
 
 
@@ -186,10 +186,9 @@ async def _pinned(service: ToolService, server: Mount) -> Pinned:
     return pinned(server.name, listing)
 
 
-def _compare(options: argparse.Namespace, server: Mount, pinned: Pinned) -> None:
+def _note_differences(options: argparse.Namespace, server: Mount, pinned: Pinned) -> None:
     """Note which accepted tools of a server differ from those that it has now."""
-    hashes = {tool.remote: tool.hash for tool in pinned.tools}
-    note_suspended(home_of(options).local.state / SUSPENDED, server, hashes)
+    note_suspended(home_of(options).local.state / SUSPENDED, server, pinned.hashes)
 
 
 def _mounted(file: HomeFile, name: str) -> Mount:

@@ -159,6 +159,9 @@ def test_a_suspended_tool_is_shown_as_such_until_it_is_accepted_or_as_before(hom
     home("mount", "look", "m", "--yes")
     assert "suspended: it" not in home("mount").out + home("tools").err + home("doctor", "--quick").out
     # A look compares, too, whatever the person answers; and what is accepted again is as it was accepted.
+    home.offer(tool("find", "text", "more"), tool("old"), tool("old"))
+    home("mount", "look", "m")
+    assert "m.old  suspended: it is listed more than once by its server" in home("mount").out
     home.offer(tool("find", "text"), tool("old"))
     home("mount", "look", "m")
     assert "m.find  suspended" in home("mount").out

@@ -127,7 +127,7 @@ def test_references_to_a_large_schema_are_bounded_by_what_they_become() -> None:
         },
     }
     described = {"name": "t", "inputSchema": whole, "outputSchema": whole}
-    (found,), refused = pinned("m", [described])
+    (found,), refused, _ = pinned("m", [described])
     assert refused == ()
     assert len(json.dumps([found.parameters, found.result])) < 200_000
     assert found.parameters["properties"]["first"] == {"enum": ["a", "b"]}
