@@ -66,10 +66,15 @@ def _past_lists(
     workspace: str,
     home: str,
 ) -> Iterator[Finding]:
-    """Commands that can use paths which the lists of a section leave out. If it is on commands, git is not one of them."""
-    is_command = any(p.definition.category == "execute" for p in tools)
-    executing = [p for p in usable if "execute" in p.definition.effects]
-    commands = [p for p in executing if p.definition.category == "execute"] if is_command else executing
+    """Commands that can use paths which the lists of a section leave out.
+
+    A section on commands is compared with the other commands only, not with git, which is no tool of that category.
+    """
+    if not tools:
+        return
+    commands = [p for p in usable if "execute" in p.definition.effects]
+    if any(p.definition.category == "execute" for p in tools):
+        commands = [p for p in commands if p.definition.category == "execute"]
     uses = {use for p in tools for use in _uses(p, path_rules.FORBIDDEN)}
     uses &= _OF_CATEGORY.get(place.rpartition("categories.")[2], uses)
     example = f"{workspace}/elsewhere/example"
