@@ -118,7 +118,7 @@ def _bounds() -> list[tuple[str, str, str]]:
         ("text of an edit", f"{_size(bounds.MAX_EDIT)}; the old one is not empty", f"{lengths} max_bytes"),
         ("tokens of an answer", f"1 to {bounds.MAX_TOKENS:,}", "minimum maximum"),
         ("hash", f"{bounds.HASH_BYTES} bytes; that of a prompt may be empty", "hash max_length"),
-        ("values, each as often as an alternative of the schema is tried on it", f"{MAX_STEPS:,}", "size"),
+        ("values in one check, each counted once for each alternative that is tried", f"{MAX_STEPS:,}", "size"),
         ("two that exclude each other", "one of them, neither false nor null", "excludes"),
     ]
 

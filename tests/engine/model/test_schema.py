@@ -158,9 +158,9 @@ def test_alternatives_multiply_the_values_only_up_to_a_bound() -> None:
     words: dict[str, Any] = {"enum": [f"k{i}" for i in range(1_500)]}
     numbers = [{"type": "integer", "minimum": 10_000 + i} for i in range(900)]
     last: dict[str, Any] = {"anyOf": [*numbers, {"type": "integer", "maximum": 9}]}
-    assert violations(["k15001"] * 100_000, {"items": {"anyOf": [words, {"type": "string"}]}}) == []
-    assert violations([20_000] * 100_000, {"items": last}) == []
-    assert len(violations(["k15001"] * 100_000, {"items": words})) == MAX_VIOLATIONS
+    assert violations(["k15001"] * 10_000, {"items": {"anyOf": [words, {"type": "string"}]}}) == []
+    assert violations([20_000] * 10_000, {"items": last}) == []
+    assert len(violations(["k15001"] * 10_000, {"items": words})) == MAX_VIOLATIONS
     assert violations([5] * 100, {"items": last}) == []
     assert [v["message"] for v in violations([5] * 1_000_000, {"items": last}, "xs")] == [
         "xs: has too many values for so many alternatives"
@@ -172,6 +172,12 @@ def test_a_schema_that_refers_to_itself_is_checked_in_linear_time() -> None:
     assert violations(nested(40, None), TREE) == []
     assert [v["field"] for v in violations(nested(40, 1), TREE)] == ["in"]
     assert spell(TREE) == "{in?: a | {in?: a | b | None} | None}"
+
+
+def test_a_definition_that_is_only_itself_or_a_text() -> None:
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}]}}}
+    assert violations("a", schema) == []
+    assert [v["message"] for v in violations(1, schema)] == ["expected a | str, got int 1"]
 
 
 def test_a_value_that_nests_too_deep_is_refused() -> None:

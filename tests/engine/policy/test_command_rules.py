@@ -359,12 +359,13 @@ def test_what_a_command_could_be_or_could_run_is_compared_with_any_pattern(patte
         ("", "for i in 1 2 3; do cd web; ./gradlew test; done", False),
         ("", "for i in 1 2 3; do time cd web; ./gradlew test; done", False),
         ("", "for i in 1 2; do cd /w/web; ./gradlew test; done", True),
+        ("", "for f in a b; do command -v $f; done; ./gradlew test", True),
         ("", "cd /tmp && rm -rf ./build", False),
         ("", "for i in 1 2; do (cd web && make all); done", True),
     ],
 )
 def test_a_pattern_names_files_from_the_top_folder(folder: str, command: str, is_listed: bool) -> None:
-    patterns = ["./build.sh *", "frob data.json *", "./web/tools/gen *", "make *", "cd *"]
+    patterns = ["./build.sh *", "frob data.json *", "./web/tools/gen *", "make *", "cd *", "command *"]
     patterns += [
         "rm -rf ./build",
         "rm -rf ./tmp/*",
@@ -420,6 +421,18 @@ def test_a_forbidden_path_is_found_from_each_folder_that_a_command_enters(folder
         ("./scripts/*", "frob scripts2/a", "ask"),
         ("/usr/sbin/* *", "/usr/sbin/frob x", "deny"),
         ("/usr/sbin/* *", "frob x", "ask"),
+    ],
+)
+def test_a_star_in_a_folder_is_any_program_of_the_folder(pattern: str, command: str, verdict: str) -> None:
+    decision = judged(command, {"forbidden_commands": [pattern]})
+    assert decision is not None
+    assert decision.verdict == verdict
+    assert judged("ls", {"forbidden_commands": [pattern]}) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "verdict"),
+    [
         ("python3 ./manage.py flush", "python3 manage.py flush", "deny"),
         ("frob ./secret", "frob docs/{../secret,}", "deny"),
         ("frob --file=prod/a *", "cd prod; frob --file=a x", "deny"),
@@ -462,13 +475,28 @@ def test_a_forbidden_path_is_found_from_each_folder_that_a_command_enters(folder
         ("make * deploy *", 'frob; make "test-$x"', "ask"),
         ("frob deploy:*", "cd web; frob build:x", "ask"),
         ("frob https://evil.example/*", "cd web; frob https://example.org/a", "ask"),
+        ("cat prod/*", "cd $x; cat /etc/hostname", "ask"),
+        ("frob prod/*", "sudo frob /etc/b", "ask"),
     ],
 )
-def test_a_star_in_a_folder_is_any_program_of_the_folder(pattern: str, command: str, verdict: str) -> None:
+def test_a_forbidden_pattern_is_compared_with_all_that_a_command_can_name(
+    pattern: str, command: str, verdict: str
+) -> None:
     decision = judged(command, {"forbidden_commands": [pattern]})
     assert decision is not None
     assert decision.verdict == verdict
     assert judged("ls", {"forbidden_commands": [pattern]}) is None
+
+
+def test_the_hint_says_how_another_command_is_told_from_the_forbidden_one() -> None:
+    said = [judged(command, {"forbidden_commands": ["cat prod/a"]}) for command in ("cat prod/a", "cat /x/prod/a")]
+    assert [(d.message, d.hint) for d in said if d is not None] == [
+        ("`cat prod/a` is forbidden by 'cat prod/a'", "do without it"),
+        (
+            "`cat /x/prod/a` could be a command that is forbidden by 'cat prod/a'",
+            "if it is another command, write it with plain paths and without variables",
+        ),
+    ]
 
 
 def test_a_text_with_many_commands_is_compared_with_each_pattern_once() -> None:
