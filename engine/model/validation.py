@@ -161,12 +161,21 @@ class _Definitions:
         return self._parts[reference]
 
 
+def _same(a: Any, b: Any) -> bool:
+    """Whether JSON values are equal: 1 is 1.0, but not true."""
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
+
+
 class _Choices:
     """The values of ``enum`` or ``const``."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
-        # In JSON, 1 is 1.0, but not true.
+        # As in `_same`.
         self._plain = frozenset((isinstance(v, bool), v) for v in values if isinstance(v, _SCALARS))
         self._others = [v for v in values if not isinstance(v, _SCALARS)]
 
@@ -175,7 +184,7 @@ class _Choices:
         if isinstance(value, _SCALARS):
             return (isinstance(value, bool), value) in self._plain
         check.count(len(self._others))
-        return value in self._others
+        return any(_same(value, other) for other in self._others)
 
 
 class _Subschema:

@@ -45,6 +45,8 @@ OBJECT = {
         (1, {"type": "nonsense"}, ["expected nonsense, got int 1"]),
         (1, {"enum": [True, "1"]}, ['expected one of True, "1", got int 1']),
         ("1", {"enum": [True, "1"]}, []),
+        ([{"a": 1.0}], {"const": [{"a": 1}]}, []),
+        ([{"a": True}], {"enum": [[{"a": 1}]]}, ['expected one of [{"a": 1}], got list']),
         (2, {"const": 1}, ["expected 1, got int 2"]),
         (1, {"anyOf": [{"type": "string"}, {"type": "null"}]}, ["expected str | None, got int 1"]),
         (None, {"anyOf": [{"type": "string"}, {"type": "null"}]}, []),
