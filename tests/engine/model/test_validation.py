@@ -9,6 +9,7 @@ from typing import Any, NotRequired, TypedDict
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from albert_tools.engine.model.definition import TYPE_NAMES, spell
 from albert_tools.engine.model.schema import schema_of
@@ -238,3 +239,35 @@ def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_equal(a[k], b[k]) for k in a)
     return bool(a == b)
+
+
+SMALL = st.recursive(
+    st.sampled_from([None, True, False, 0, 1, 1.0, 2.5, 3, "", "a", "ab"]),
+    lambda x: st.lists(x, max_size=3) | st.dictionaries(st.sampled_from("pq"), x),
+    max_leaves=5,
+)
+_KINDS = st.sampled_from(["string", "integer", "number", "boolean", "null", "array", "object"])
+_BOUNDS = st.sampled_from(["minLength", "maxLength", "minItems", "maxItems", "minimum", "exclusiveMaximum"])
+SCHEMAS = st.recursive(
+    st.builds(lambda kind: {"type": kind}, _KINDS | st.lists(_KINDS, min_size=1, max_size=3, unique=True))
+    | st.builds(lambda values: {"enum": values}, st.lists(SMALL, min_size=1, max_size=3))
+    | st.builds(lambda value: {"const": value}, SMALL)
+    | st.dictionaries(_BOUNDS, st.integers(0, 3), max_size=3),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            "anyOf": st.lists(inner, min_size=1, max_size=3),
+            "items": inner,
+            "prefixItems": st.lists(inner, min_size=1, max_size=2),
+            "properties": st.dictionaries(st.sampled_from("pq"), inner),
+            "required": st.lists(st.sampled_from("pq"), unique=True),
+            "additionalProperties": st.booleans() | inner,
+        },
+    ),
+    max_leaves=8,
+)
+
+
+@given(SCHEMAS, SMALL)
+def test_a_value_fits_if_jsonschema_says_so(schema: dict[str, Any], value: Any) -> None:
+    assert (not violations(value, schema)) == Draft202012Validator(schema).is_valid(value)
