@@ -70,11 +70,11 @@ def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, res
     from albert_tools.engine.shell.places import Start
     from albert_tools.engine.shell.programs import may_set
     from albert_tools.engine.shell.verdict import shown
-    from albert_tools.engine.shell.word import HOLE, Word
+    from albert_tools.engine.shell.word import Word
 
     for _, place, section in sections_of(layers, definition):
         for pattern in FORBIDDEN.of(section) or ():
-            if stands_in(pattern, resource.name, (HOLE,)):
+            if stands_in(pattern, resource.name, (resource.use,)):
                 message = f"the variable `{shown(resource.name)}` has a command that is forbidden by {pattern!r}"
                 return Decision("deny", f"{place}.{FORBIDDEN.name}", "command", message, "remove the variable")
     name, _, value = resource.name.partition("=")

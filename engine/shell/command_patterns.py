@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from albert_tools.engine.model.wildcards import Starred
 from albert_tools.engine.shell.word import AWAY, HOLE
@@ -50,7 +51,9 @@ _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
 _MAGIC = re.compile(r"(?:^|/)(?:proc/(?:self|thread-self|[\d\0]+)|dev/fd)/")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
 #: An option by which a program reads its words in another folder, and programs whose ``-C`` is a number of lines.
-_ENTERS = re.compile(r"-C|--(chdir|directory|cwd)")
+_ENTERS = re.compile(r"(?:-C|--(?:chdir|directory|cwd))=?")
+#: Such options whose folders are followed.
+_MAX_ENTERED = 2
 _SHOWING_LINES = frozenset("diff egrep fgrep grep rg zgrep".split())
 #: The letters of a word that are tried as options, as in `-qc'git push'`. More would take long.
 _MAX_LETTERS = 16
@@ -93,7 +96,7 @@ def _in_word(word: str) -> tuple[str, str]:
 def _from_workspace(word: str, folder: str) -> str:
     # Where `..` leads is not certain: the name before it can be a link.
     if HOLE in folder or ".." in word.split("/"):
-        return HOLE
+        return AWAY
     path = posixpath.normpath(posixpath.join(folder, word))
     return f"./{path}" if word.startswith("./") and not path.startswith("/") else path
 
@@ -120,9 +123,15 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
 
 
 def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
-    """The folders in which a command can read its words, with `HOLE` if there can be others."""
-    shows_lines = bool(argv) and posixpath.basename(argv[0]) in _SHOWING_LINES
-    return (*folders, HOLE) if not shows_lines and any(map(_ENTERS.match, argv)) else folders
+    """The folders in which a command can read its words, with `HOLE` if there can be others, and `AWAY` if it can be any."""
+    if not argv or posixpath.basename(argv[0]) in _SHOWING_LINES:
+        return folders
+    words = pairwise((*argv, ""))
+    named = [word[match.end() :] or following for word, following in words if (match := _ENTERS.match(word))]
+    entered = [*folders]
+    for each in named[:_MAX_ENTERED]:
+        entered += [posixpath.join(folder, each) for folder in entered if HOLE not in folder + each]
+    return [*entered, HOLE if len(named) <= _MAX_ENTERED else AWAY] if named else folders
 
 
 @lru_cache(maxsize=256)
@@ -306,7 +315,7 @@ def _paths(path: str, folder: str, has_folder: bool) -> Sequence[str]:
     if is_certain:
         return tuple(ends)
     last = names[-1] if names[-1].strip(".") else HOLE
-    return (*ends, f"{HOLE}/{last}" if has_folder else last)
+    return (*ends, f"{HOLE}/{last}" if has_folder or folder == AWAY else last)
 
 
 def _leaves(word: Starred, arg: str) -> bool:

@@ -35,7 +35,7 @@ from albert_tools.engine.shell.word import AWAY, HOLE, Unclear, Unreadable, Word
 MAX_DEPTH = 8
 #: Parts of one judgement. A text with more asks.
 MAX_PARTS = 500
-#: Folders in which the parts may start. The further ones of a text count as unknown.
+#: Folders in which the parts may start. With the further ones of a text, it can be any.
 _MAX_FOLDERS = 8
 
 #: Builtins that enter the folder that they name, and those that can enter any folder.
@@ -229,7 +229,7 @@ class _Judge:
         further = [HOLE if HOLE in entered else self._relative(folder, entered) for folder in self.folders]
         self.folders = [*dict.fromkeys((*self.folders, *further))]
         if len(self.folders) > _MAX_FOLDERS:
-            self.folders = [*self.folders[:_MAX_FOLDERS], HOLE]
+            self.folders = [*self.folders[:_MAX_FOLDERS], AWAY]
 
     def _relative(self, folder: str, entered: str) -> str:
         """The folder that is entered from another one, relative to the workspace if it is in it."""

@@ -329,6 +329,7 @@ def test_what_a_command_could_be_or_could_run_is_compared_with_any_pattern(patte
         ("", "./build.sh -C3 x", True),
         ("", "make -C sub && ./build.sh x", True),
         ("web", "frob data.json x", False),
+        ("web", "frob --to=../../x", False),
         ("web", "./tools/gen x", True),
         ("web", "make all", True),
         ("", "cd web && make all", True),
@@ -476,6 +477,10 @@ def test_a_star_in_a_folder_is_any_program_of_the_folder(pattern: str, command: 
         ("frob deploy:*", "cd web; frob build:x", "ask"),
         ("frob https://evil.example/*", "cd web; frob https://example.org/a", "ask"),
         ("cat prod/*", "cd $x; cat /etc/hostname", "ask"),
+        ("rm * prod*", "(cd a); (cd b); (cd c); (cd d); cd prod; rm -f Makefile", "deny"),
+        ("git add prod*", "git -C prod add .", "deny"),
+        ("git add *prod*", "git -C x -C prod -C . add Makefile", "deny"),
+        ("git add prod*", "frob; git -C web add .", "ask"),
         ("frob prod/*", "sudo frob /etc/b", "ask"),
     ],
 )
