@@ -49,6 +49,8 @@ _IN_WORD = re.compile(
 _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
 #: Links of the kernel, which can lead to any folder.
 _MAGIC = re.compile(r"(?:^|/)(?:proc/(?:self|thread-self|[\d\0]+)|dev/fd)/")
+#: The names of an interpreter with its version.
+_VERSIONED = re.compile(r"\A(python|pip)[\d.]+\Z")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
 #: An option by which a program reads its words in another folder, and programs whose ``-C`` is a number of lines.
 _ENTERS = re.compile(r"(?:-C|--(?:chdir|directory|cwd))=?")
@@ -114,11 +116,12 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     them."""
     words, entered = _words(pattern, by_name=True), _entered(folders, argv)
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
-    # The program itself is found from the folders of the text; what it starts can be in any folder. A variable is one word.
-    others = len(_inner_words(argv[0])) if len(argv) > 1 else 0
+    # The program itself is found from the folders of the text; what it starts can be in any folder. A variable is no program.
+    begin = 0 if "=" in "".join(argv[:1]) else 1
+    others = len(_inner_words("".join(argv[:begin])))
     return _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
         _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
-        for each in (argv[1:] or argv, inner[others:])
+        for each in (argv[begin:], inner[others:])
     )
 
 
@@ -198,9 +201,13 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
     return tuple(starred_words)
 
 
+def _unversioned(name: str) -> str:
+    return _VERSIONED.sub(r"\1", name)
+
+
 def _program_words(name: str) -> Sequence[str]:
-    """The words for the name of a program: `git-push` is `git push`."""
-    return ("git", name.removeprefix("git-")) if name.startswith("git-") else (name,)
+    """The words for the name of a program: `git-push` is `git push`, and `python3` is `python`."""
+    return ("git", name.removeprefix("git-")) if name.startswith("git-") else (_unversioned(name),)
 
 
 def _normal(word: str) -> str:
@@ -273,7 +280,11 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
         for folder in ("",) if path.startswith("/") else folders:
             # In a folder that isn't certain, only a file is another one.
             if is_file or folder != HOLE:
-                yield from (before + each for each in _paths(path, folder, has_folder))
+                paths = _paths(path, folder, has_folder)
+                yield from (before + each for each in paths)
+                if before and is_file and _FILE.fullmatch(path):
+                    # The value of an option is a file like any other.
+                    yield from paths
     elif position:
         # Its beginning is certain.
         yield from (before + posixpath.join(folder, path) for folder in folders if folder != HOLE)
@@ -287,6 +298,7 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
     path = HOLE + word.rpartition(HOLE)[2] if HOLE in word else word
     name = re.split(r"[/=!:]" if anywhere else "/", path)[-1].lower()
     yield name
+    yield _unversioned(name)
     if anywhere and name.startswith(("-", "@", "+")):
         yield name.lstrip("-@+")
         # Each of the first letters can be the option that takes the rest of the word.

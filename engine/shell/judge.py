@@ -41,6 +41,8 @@ _MAX_FOLDERS = 8
 #: Builtins that enter the folder that they name, and those that can enter any folder.
 _CD, _ENTERING = ("cd", "chdir", "pushd"), frozenset("popd builtin command eval trap".split())
 _SHELLS = ("bash", "sh")
+#: What runs a module of Python. The owner's patterns apply to that as to a program, too.
+_MODULE = "python -m "
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
@@ -301,6 +303,8 @@ class _Judge:
                 script, *arguments = dropwhile(lambda word: word.text.startswith("-"), rest)
                 argv = (f"./{script.text}", *_argv(arguments))
                 self.parts.append(Part("ordinary", about, argv, only_runs=True))
+            if key.startswith(_MODULE):
+                self.parts.append(Part("ordinary", about, (key.removeprefix(_MODULE), *_argv(rest)), only_runs=True))
             self._prints = self._prints or _prints_files(key, rest)
             self._wrote = self._wrote or wrote
             if table == "writes":
