@@ -170,6 +170,12 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
+def _size(value: Any) -> int:
+    """The number of values in a value."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return 1 + sum(map(_size, inner))
+
+
 class _Choices:
     """The values of ``enum`` or ``const``."""
 
@@ -178,12 +184,13 @@ class _Choices:
         # As in `_same`.
         self._plain = frozenset((isinstance(v, bool), v) for v in values if isinstance(v, _SCALARS))
         self._others = [v for v in values if not isinstance(v, _SCALARS)]
+        self._size = sum(map(_size, self._others))
 
     def has(self, value: Any, check: _Check) -> bool:
         """Whether a value is one of them. Raises `_TooLong`."""
         if isinstance(value, _SCALARS):
             return (isinstance(value, bool), value) in self._plain
-        check.count(len(self._others))
+        check.count(self._size >> 2)
         return any(_same(value, other) for other in self._others)
 
 
@@ -208,7 +215,7 @@ class _Subschema:
             return
         self._alternatives = [[*map(part, schema[c])] for c in ("anyOf", "oneOf") if c in schema]
         kinds = schema.get("type")
-        self._kinds: list[str] | None = kinds if kinds is None or isinstance(kinds, list) else [kinds]
+        self._kinds = None if kinds is None else [*dict.fromkeys(kinds if isinstance(kinds, list) else [kinds])]
         #: The classes whose values certainly have the type.
         self._classes = frozenset(c for k in self._kinds or () for c in _KINDS.get(k, ()))
         self._enum = _Choices(schema["enum"]) if "enum" in schema else None
@@ -305,10 +312,12 @@ class _Subschema:
     def _fits_object(
         self, value: dict[str, Any], check: _Check, field: str, violations: list[Violation] | None
     ) -> bool:
-        check.count(len(value) >> 3)
+        check.count((len(value) + len(self._required)) >> 3)
         before, fits = f"{field}." if field else "", True
         for name in self._required:
             if name not in value:
+                if violations is None:
+                    return False
                 fits = _report(violations, f"{before}{name}", "required", "is required")
         for name, item in value.items():
             if not fits and violations is None:

@@ -123,6 +123,12 @@ def test_alternatives_multiply_the_values_only_up_to_a_bound() -> None:
     assert violations([20_000] * 10_000, {"items": last}) == []
     assert len(violations(["k15001"] * 10_000, {"items": words})) == MAX_VIOLATIONS
     assert violations([5] * 100, {"items": last}) == []
+    assert violations([5] * 10_000, {"items": {"type": ["string"] * 3_000 + ["integer"]}}) == []
+    required = {"type": "object", "required": [f"n{i}" for i in range(1_000)]}
+    lists = {"enum": [[0] * 200 + [i] for i in range(100)]}
+    for value, alternative in (({}, required), ([0] * 201, lists)):
+        found = violations([value] * 200_000, {"items": {"anyOf": [alternative, {"maxItems": 500}]}})
+        assert [v["rule"] for v in found] == ["size"]
     assert [v["message"] for v in violations([5] * 1_000_000, {"items": last}, "xs")] == [
         "xs: has too many values for so many alternatives"
     ]
