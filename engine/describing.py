@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -147,11 +148,11 @@ class Describer(Struct, eq=False):
             )
 
         def load() -> Description:
-            tool_version = self.lookup.look_up(name, version).version
+            covers = self.access.coverage(session)
+            tool_version = self.lookup.look_up(name, version, covers=partial(covers, author="")).version
             assert tool_version is not None
             versions, total = self.lookup.store.history(name, MAX_VERSIONS)
             # A name can have versions of others from before it was removed.
-            covers = self.access.coverage(session)
             shown = [each for each in versions if covers(name, each.author)]
             definers = self.context.record.reviews.definers(name)
             description = Description(

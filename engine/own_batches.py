@@ -63,7 +63,7 @@ class OwnBatches:
         """The tool in the version that the program was checked against; for a call from outside, in the newest."""
         call, lookup = self._call, self._run.lookup
         if not call.depth:
-            return lookup.look_up(tool, None)
+            return lookup.look_up(tool, None, covers=self._run.session.covers)
         name, version = call.callers[-1], call.trail[-1]
         unsaved = self._run.options.unsaved
         is_unsaved = unsaved is not None and unsaved.version == version

@@ -39,6 +39,10 @@ class LeasedSession:
         """Read the session and its parents again: another process may have ended or charged them."""
         self._line = self._sessions.line(self._session.id)
 
+    def covers(self, tool: str) -> bool:
+        """Whether the lease names a tool, whoever has defined it."""
+        return all(each.lease.covers(tool, ()) for each in self._line)
+
     def demand(
         self, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = lambda: ""
     ) -> None:

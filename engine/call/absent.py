@@ -21,6 +21,10 @@ class NoSession:
     def renew(self) -> None:
         """Nothing is to be read."""
 
+    def covers(self, tool: str) -> bool:
+        """Every tool."""
+        return True
+
     def demand(
         self, tool: str, callers: Sequence[tuple[str, str]] = (), author: Callable[[], str] = lambda: ""
     ) -> None:

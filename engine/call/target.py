@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -49,8 +49,16 @@ class Lookup:
         self.registry = registry
         self.store = store
 
-    def look_up(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
+    def look_up(
+        self,
+        name: str,
+        version: str | None,
+        unsaved: ToolVersion | None = None,
+        covers: Callable[[str], bool] = lambda name: True,
+    ) -> Target:
         """The primitive or the saved version that a call executes; `unsaved` if it is given.
+
+        A failure names only tools that the caller's lease `covers`.
 
         Raises:
             Failure: `unknown_tool` with the nearest name, `damaged`, `io_error`, `invalid_arguments` if a name is not a string.
@@ -80,10 +88,12 @@ class Lookup:
                     tool=name,
                 ) from None
             if version is None and not failure.details.get("removed"):
-                missing = self._missing()
+                near = did_you_mean(name, filter(covers, self.registry.names()))
+                # Only a lease of all tools covers a name that no tool can have.
+                missing = self._missing() if covers("_") else ""
                 raise Failure(
                     "unknown_tool",
-                    f"no tool named {shown(name)}{did_you_mean(name, self.registry.names())}{missing}",
+                    f"no tool named {shown(name)}{near}{missing}",
                     hint="`search_tools` finds tools",
                     tool=name,
                 ) from None

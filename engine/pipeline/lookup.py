@@ -33,7 +33,8 @@ async def lookup(call: Call, run: Run) -> Call:
     if run.options.action is not None:
         run.target = target_of(run.options.action)
     else:
-        run.target = await _current(run.lookup.look_up(call.tool, call.version, run.options.unsaved), run)
+        target = run.lookup.look_up(call.tool, call.version, run.options.unsaved, run.session.covers)
+        run.target = await _current(target, run)
     return replace(call, target=run.target)
 
 

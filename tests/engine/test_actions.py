@@ -249,6 +249,19 @@ def test_a_session_can_not_find_out_which_tools_exist_outside_of_its_lease(make_
     assert service.invoke("look", {"att": 1}, session=token).error.code == "invalid_arguments"
 
 
+def test_a_session_is_told_of_similar_names_in_its_lease_alone(make_bench: Any) -> None:
+    bench = make_bench()
+    bench.service.define(DEPLOY)
+    _, token = opened(bench, tools=["deplo", "look", "loook", "describe_tool"])
+
+    def said(*call: Any, session: str | None = token) -> list[str]:
+        return [bench.service.invoke(*call, session=session).error.message]
+
+    assert said("deplo", {}, session=None) == ["no tool named 'deplo'; did you mean 'deploy'?"]
+    assert said("deplo", {}) + said("describe_tool", {"name": "deplo"}) == ["no tool named 'deplo'"] * 2
+    assert said("loook", {}) == ["no tool named 'loook'; did you mean 'look'?"]
+
+
 def test_of_a_free_name_a_session_sees_only_its_own_versions(make_bench: Any) -> None:
     bench = make_bench()
     service = bench.service
