@@ -207,7 +207,9 @@ def _unversioned(name: str) -> str:
 
 def _program_words(name: str) -> Sequence[str]:
     """The words for the name of a program: `git-push` is `git push`, and `python3` is `python`."""
-    return ("git", name.removeprefix("git-")) if name.startswith("git-") else (_unversioned(name),)
+    if name.startswith("git-"):
+        return "git", name.removeprefix("git-")
+    return (_unversioned(name) if name.endswith(("python3", "pip3")) else name,)
 
 
 def _normal(word: str) -> str:
@@ -276,15 +278,11 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
     # A script can be named without its folder behind another program.
     is_script = is_file and anywhere and _FILE.fullmatch(path)
     if (position and (is_file or AWAY not in path)) or is_script or "/" in path.replace(AWAY, HOLE):
-        # An absolute path is the same in each folder.
-        for folder in ("",) if path.startswith("/") else folders:
+        # An absolute path is the same in each folder. If the word is no file, `./deploy` is `deploy` in each.
+        for folder in ("",) if path.startswith("/") else folders if is_file else (*folders, ""):
             # In a folder that isn't certain, only a file is another one.
             if is_file or folder != HOLE:
-                paths = _paths(path, folder, has_folder)
-                yield from (before + each for each in paths)
-                if before and is_file and _FILE.fullmatch(path):
-                    # The value of an option is a file like any other.
-                    yield from paths
+                yield from (before + each for each in _paths(path, folder, has_folder))
     elif position:
         # Its beginning is certain.
         yield from (before + posixpath.join(folder, path) for folder in folders if folder != HOLE)
