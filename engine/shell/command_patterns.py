@@ -189,6 +189,8 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
         words = pattern.split()
     if by_name and words:
         name = words[0].rpartition("/")[2].lower()
+        # A program can take what stands behind `--` without it, too. `git checkout -- *` means files alone.
+        words = [word for word, following in pairwise((*words, "*")) if word != "--" or following == "*"]
         words = [_normal(word) if _is_path(word) else word for word in words]
         # The name in `./scripts/*` is any name, so the folder stays.
         words[:1] = _program_words(name) if name.strip("*") else words[:1]

@@ -482,6 +482,8 @@ def test_a_star_in_a_folder_is_any_program_of_the_folder(pattern: str, command: 
         ("pytest *integration*", "uv run python3 -m pytest -q tests/integration", "deny"),
         ("* secrets/* *", "frob; grep -rn --include=*.py x .", "ask"),
         ("make deploy *", "cd web; make ./deploy", "deny"),
+        ("npm run deploy -- production *", "npm run deploy production", "deny"),
+        ("git checkout -- *", "frob; git checkout -b x", "ask"),
         ("python2 *", "frob; python3 x.py", "ask"),
         ("rm * prod*", "(cd a); (cd b); (cd c); (cd d); cd prod; rm -f Makefile", "deny"),
         ("git add prod*", "git -C prod add .", "deny"),
