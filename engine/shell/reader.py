@@ -418,7 +418,8 @@ class Reader:
         if kind in ("ansi_c_string", "arithmetic_expansion"):
             return Word(HOLE, known=False)
         if kind in ("simple_expansion", "expansion", "brace_expression", "extglob_pattern", "regex"):
-            return Word("0") if text in ("$?", "$#") else ANY
+            # A number is one word.
+            return ANY._replace(single=text in ("$?", "$#"))
         if kind in ("command_substitution", "process_substitution"):
             self._statement(node, depth + 1)
             return Word(HOLE, known=False, single=kind == "process_substitution")
