@@ -19,6 +19,7 @@ ENTRIES: dict[str, list[str]] = {
         "[calendar.month(2024, 2, w=3, l=2), calendar.calendar(2024, w=2, l=1, c=4, m=4), calendar.monthcalendar(2024, 2)]",
         "[calendar.timegm(__import__('datetime').datetime(2024, 2, 29).timetuple()), calendar.IllegalMonthError]",
         "[list(calendar.day_abbr), list(calendar.day_name), list(calendar.month_abbr), calendar.month_name[2]]",
+        "[calendar.day_abbr, calendar.month_name, calendar.month_name[1:3], len(calendar.day_name)]",
         "[calendar.MONDAY, calendar.TUESDAY, calendar.WEDNESDAY, calendar.THURSDAY, calendar.FRIDAY, calendar.SATURDAY, calendar.SUNDAY]",
     ],
     "collections": [

@@ -7,6 +7,7 @@ reach other names. CPython imports some modules at their first use. They are imp
 from __future__ import annotations
 
 import builtins
+import copy
 import functools
 import importlib
 import io
@@ -115,6 +116,10 @@ def _without_address(module: str, name: str, value: Any) -> Any:
     if isinstance(value, type) and value.__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
         text = f"<{value.__module__}.{value.__qualname__} object>"
         return type(name, (value,), {"__repr__": lambda self: text, "__module__": value.__module__, "__slots__": ()})
+    if type(value).__repr__ is object.__repr__ and not callable(value):  # type: ignore[comparison-overlap]
+        # One that the module has made, such as `calendar.month_name`.
+        value = copy.copy(value)
+        value.__class__ = _without_address(module, type(value).__name__, type(value))
     return value
 
 
