@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from albert_tools.engine.model.failure import Failure
 
 _UNDERSCORES = re.compile("__+")
-#: The most names that one name is compared with, and the most characters of each. Comparing takes their product.
-MAX_CANDIDATES, MAX_COMPARED = 300, 100
+#: The most names that one name is compared with, and the most characters of each. Comparing can take the third power of these.
+MAX_CANDIDATES, MAX_COMPARED = 30, 40
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -298,7 +298,8 @@ class _Subschema:
         if not self._prefix and self._rest is None:
             return True
         check.count(len(value) >> 3)
-        fits = True
+        # It is copied for each item.
+        field, fits = brief(field, MAX_FIELD), True
         for i, item in enumerate(value):
             part = self._prefix[i] if i < len(self._prefix) else self._rest
             if part is not None and not part.fits(
@@ -313,7 +314,7 @@ class _Subschema:
         self, value: dict[str, Any], check: _Check, field: str, violations: list[Violation] | None
     ) -> bool:
         check.count((len(value) + len(self._required)) >> 3)
-        before, fits = f"{field}." if field else "", True
+        before, fits = f"{brief(field, MAX_FIELD)}." if field else "", True
         for name in self._required:
             if name not in value:
                 if violations is None:
@@ -344,14 +345,19 @@ class _Subschema:
     def is_meant(self, value: Any, check: _Check) -> bool:
         """Whether a value that doesn't fit at least has the type, or is one of the choices: then this alternative was meant."""
         check.count(1)
+        if check.depth == MAX_WALK_DEPTH:
+            return False
+        check.depth += 1
+        is_meant = self._is_meant(value, check)
+        check.depth -= 1
+        return is_meant
+
+    def _is_meant(self, value: Any, check: _Check) -> bool:
         if self._reference is not None:
             return self._target().is_meant(value, check)
         for alternatives in self._alternatives:
             if not any(part.fits(value, check) for part in alternatives):
-                check.depth += 1
-                is_one = check.depth < MAX_WALK_DEPTH and sum(part.is_meant(value, check) for part in alternatives) == 1
-                check.depth -= 1
-                return is_one
+                return sum(part.is_meant(value, check) for part in alternatives) == 1
         return self._has_type(value) and all(c is None or c.has(value, check) for c in (self._enum, self._const))
 
 

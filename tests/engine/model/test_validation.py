@@ -124,6 +124,10 @@ def test_alternatives_multiply_the_values_only_up_to_a_bound() -> None:
     assert len(violations(["k15001"] * 10_000, {"items": words})) == MAX_VIOLATIONS
     assert violations([5] * 100, {"items": last}) == []
     assert violations([5] * 10_000, {"items": {"type": ["string"] * 3_000 + ["integer"]}}) == []
+    similar = ["ab" * 40 + f"{i:020b}".translate({48: "a", 49: "b"}) for i in range(300)]
+    assert len(violations(["ba" * 50] * 100, {"items": {"enum": similar}})) == MAX_VIOLATIONS
+    long_name = {"K" * 400_000: [0] * 100_000 + ["x"]}
+    assert len(violations(long_name, {"additionalProperties": {"items": {"type": "integer"}}})) == 1
     required = {"type": "object", "required": [f"n{i}" for i in range(1_000)]}
     lists = {"enum": [[0] * 200 + [i] for i in range(100)]}
     for value, alternative in (({}, required), ([0] * 201, lists)):
@@ -145,6 +149,8 @@ def test_a_definition_that_is_only_itself_or_a_text() -> None:
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}]}}}
     assert violations("a", schema) == []
     assert [v["message"] for v in violations(1, schema)] == ["expected a | str, got int 1"]
+    only_itself = {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}], "$defs": {"a": {"$ref": "#/$defs/a"}}}
+    assert [v["message"] for v in violations(1, only_itself)] == ["expected a | str, got int 1"]
 
 
 def test_a_value_that_nests_too_deep_is_refused() -> None:
