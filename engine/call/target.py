@@ -89,20 +89,20 @@ class Lookup:
                 ) from None
             if version is None and not failure.details.get("removed"):
                 near = did_you_mean(name, filter(covers, self.registry.names()))
-                # Only a lease of all tools covers a name that no tool can have.
-                missing = self._missing() if covers("_") else ""
                 raise Failure(
                     "unknown_tool",
-                    f"no tool named {shown(name)}{near}{missing}",
+                    f"no tool named {shown(name)}{near}{self._problems(name, covers)}",
                     hint="`search_tools` finds tools",
                     tool=name,
                 ) from None
             raise
         return Target(tool_version.definition, version=tool_version)
 
-    def _missing(self) -> str:
-        """The application's primitives that could not be loaded. The requested tool may be one of them."""
-        return "".join(f"; {problem}" for problem in self.registry.problems)
+    def _problems(self, name: str, covers: Callable[[str], bool]) -> str:
+        """Why a primitive may be missing: the problems of all, or for a lease of some tools those that begin with its name."""
+        # Only a lease of all tools covers a name that no tool can have.
+        about = "" if covers("_") else f"{name} "
+        return "".join(f"; {problem}" for problem in self.registry.problems if problem.startswith(about))
 
     def author(self, name: str, version: str | None = None) -> str:
         """The session that has defined the version that `look_up` finds, or the last one of a removed tool; empty for others."""
@@ -118,8 +118,11 @@ class Lookup:
         versions, _ = self.store.history(name, 2)
         return versions[1].version if len(versions) > 1 else ""
 
-    def outdated(self, version: ToolVersion) -> str | None:
-        """Why a version must be checked again before it runs (a changed or missing callee); None if it can run."""
+    def outdated(self, version: ToolVersion, covers: Callable[[str], bool] = lambda name: False) -> str | None:
+        """Why a version must be checked again before it runs (a changed or missing callee); None if it can run.
+
+        It names only tools that the version calls, or that the caller's lease `covers`.
+        """
         seen: set[str] = set()
         pending = [version]
         while pending:
@@ -128,7 +131,7 @@ class Lookup:
                 if callee.kind == "primitive":
                     primitive = self.registry.primitive(callee.name)
                     if primitive is None:
-                        return f"this application has no {callee.name}{self._missing()}"
+                        return f"this application has no {callee.name}{self._problems(callee.name, covers)}"
                     if primitive.definition.version != callee.version:
                         return f"{callee.name} has changed since {current.name} was checked"
                 elif callee.version not in seen:
@@ -144,7 +147,7 @@ class Lookup:
         return (self.registry.load or self.store.load)(name)
 
     def problem_of(self, name: str) -> str | None:
-        """Why a tool can't run; None if it can. A primitive always can."""
+        """Why a tool can't run; None if it can. A primitive always can. No other tools are named than in `outdated`."""
         if self.registry.primitive(name) is not None:
             return None
         try:

@@ -65,7 +65,7 @@ def _asks(decisions: list[Decision], call: Call) -> tuple[tuple[str, str], ...]:
 
 
 def _check_callees(call: Call, run: Run) -> None:
-    problem = call.target.version and run.lookup.outdated(call.target.version)
+    problem = call.target.version and run.lookup.outdated(call.target.version, run.session.covers)
     if problem:
         raise Failure(
             "outdated",

@@ -63,7 +63,8 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         primitives = [p for p in service.registry.primitives() if covers(p.name)]
         rules = service.governance
         wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
-        return listed, primitives, service.registry.problems, session, wrong
+        problems = service.registry.problems if covers("_") else ()
+        return listed, primitives, problems, session, wrong
 
     all_tools, primitives, problems, session, wrong = in_service(options, collect)
     if options.markdown:

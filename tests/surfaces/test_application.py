@@ -76,8 +76,8 @@ class Shop:
         config.mkdir(parents=True, exist_ok=True)
         (config / "governance.yaml").write_text(json.dumps({"primitives_from": entries, **more}), "utf-8")
 
-    def __call__(self, *words: str) -> Done:
-        return self.albert(*words, env={"SITE": str(self.site)})
+    def __call__(self, *words: str, **env: str) -> Done:
+        return self.albert(*words, env={"SITE": str(self.site), **env})
 
     def anew(self, *words: str) -> Done:
         """Run in a new Python process."""
@@ -212,6 +212,11 @@ def test_a_caller_of_a_missing_primitive_says_why_it_is_outdated(shop: Shop) -> 
     shop.rules("shop.gone")
     missing = "this application has no read_order; primitives_from: shop.gone: there is no module 'shop.gone'"
     assert f"total is outdated: {missing}" in shop("run", "total", "text=a").err
+    # A session is told of no module outside of its lease.
+    token = shop("session", "new", "--tools", "total,describe_tool,no_tool").out.strip()
+    for words in (["run", "total", "text=a"], ["run", "no_tool"], ["tools"], ["show", "total"]):
+        done = shop(*words, ALBERT_SESSION=token)
+        assert "gone" not in done.out + done.err, words
     shop.rules()
     done = shop("doctor", "--quick")
     # An outdated tool is not a problem of safety.
