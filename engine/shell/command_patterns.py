@@ -52,15 +52,18 @@ _MAGIC = re.compile(r"(?:^|/)(?:proc/(?:self|thread-self|[\d\0]+)|dev/fd)/")
 #: The names of an interpreter with its version.
 _VERSIONED = re.compile(r"\A(python|pip)[\d.]+\Z")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
-#: An option by which a program reads its words in another folder, and programs whose ``-C`` is a number of lines.
+#: An option by which a program reads its words in another folder.
 _ENTERS = re.compile(r"(?:-C|--(?:chdir|directory|cwd))=?")
-#: Such options whose folders are followed.
+#: The options of one command whose folders are followed.
 _MAX_ENTERED = 2
+#: Programs whose ``-C`` is a number of lines.
 _SHOWING_LINES = frozenset("diff egrep fgrep grep rg zgrep".split())
 #: The letters of a word that are tried as options, as in `-qc'git push'`. More would take long.
 _MAX_LETTERS = 16
 #: The last names of a path whose ends are compared. More would take long.
 _MAX_NAMES = 32
+#: The characters of a path whose texts are kept.
+_MAX_KEPT = 256
 
 
 def is_listed(patterns: Sequence[str], argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
@@ -281,10 +284,11 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
     is_script = is_file and anywhere and _FILE.fullmatch(path)
     if (position and (is_file or AWAY not in path)) or is_script or "/" in path.replace(AWAY, HOLE):
         # An absolute path is the same in each folder. If the word is no file, `./deploy` is `deploy` in each.
+        texts_of = _paths if len(path) <= _MAX_KEPT else _paths.__wrapped__
         for folder in ("",) if path.startswith("/") else folders if is_file else (*folders, ""):
             # In a folder that isn't certain, only a file is another one.
             if is_file or folder != HOLE:
-                yield from (before + each for each in _paths(path, folder, has_folder))
+                yield from (before + each for each in texts_of(path, folder, has_folder))
     elif position:
         # Its beginning is certain.
         yield from (before + posixpath.join(folder, path) for folder in folders if folder != HOLE)
@@ -312,7 +316,7 @@ def _form(pattern: Starred) -> tuple[bool, bool]:
     return _is_path(word) or _FILE.fullmatch(_in_word(word)[1]) is not None, "/" in word
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _paths(path: str, folder: str, has_folder: bool) -> Sequence[str]:
     """The texts with which a pattern can name a path. `has_folder`: the word of the pattern has a folder."""
     joined = posixpath.normpath(posixpath.join(folder, path))
