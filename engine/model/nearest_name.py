@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable
 from albert_tools.engine.model.failure import Failure
 
 _UNDERSCORES = re.compile("__+")
-#: The most names that one name is compared with, and the most characters of each. Comparing can take the third power of these.
-MAX_CANDIDATES, MAX_COMPARED = 30, 40
+#: The most names that one name is compared with, and the most characters of each. The time of comparing two can grow with the third
+#: power of their length.
+MAX_CANDIDATES, MAX_COMPARED = 8, 60
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
@@ -22,16 +23,16 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     same = folded.get(name.casefold().replace("_", ""))
     if same is not None:
         return same
-    # A source can contain thousands of names, and comparing two names is slow.
+    # A source can contain thousands of names, and comparing two is slow. Most misspellings keep the beginning and the end.
     candidates = [c for c in candidates if abs(len(c) - len(name)) <= 3 and len(c) <= MAX_COMPARED]
-    if not candidates:
-        return None
-    if len(candidates) > MAX_CANDIDATES:
-        # Most misspellings keep the beginning or the end.
-        candidates.sort(key=lambda c: (c[:3] != name[:3]) + (c[-3:] != name[-3:]))
-    candidates = candidates[:MAX_CANDIDATES]
-    close = get_close_matches(name, candidates, n=1, cutoff=cutoff)
+    candidates.sort(key=lambda c: -_begin_alike(c, name) - _begin_alike(c[::-1], name[::-1]))
+    close = get_close_matches(name, candidates[:MAX_CANDIDATES], n=1, cutoff=cutoff)
     return close[0] if close else None
+
+
+def _begin_alike(one: str, other: str) -> int:
+    """How many letters two names have in common at the beginning."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def misspelt(name: str, known: Iterable[str]) -> str | None:
