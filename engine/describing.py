@@ -149,7 +149,8 @@ class Describer(Struct, eq=False):
 
         def load() -> Description:
             covers = self.access.coverage(session)
-            tool_version = self.lookup.look_up(name, version, covers=partial(covers, author="")).version
+            named = partial(covers, author="")
+            tool_version = self.lookup.look_up(name, version, covers=named).version
             assert tool_version is not None
             versions, total = self.lookup.store.history(name, MAX_VERSIONS)
             # A name can have versions of others from before it was removed.
@@ -160,7 +161,7 @@ class Describer(Struct, eq=False):
                 tool_version.source,
                 tool_version.calls,
                 tool_version.created,
-                self.lookup.outdated(tool_version),
+                self.lookup.outdated(tool_version, named),
                 newest=self.lookup.newest(tool_version.calls),
                 versions=tuple(shown),
                 users={each.version: definers[each.version] for each in shown if each.version in definers},

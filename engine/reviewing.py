@@ -96,7 +96,7 @@ class Reviewer(Struct, eq=False):
             version,
             reviews.of(version),
             reviews.author(version.name, version.version, version.author),
-            outdated=self.pipeline.lookup.outdated(version),
+            outdated=self.pipeline.lookup.outdated(version, lambda name: True),
             listed_hosts=self._listed_hosts(version),
             flows=tuple(dict.fromkeys((d.verdict, d.message) for d in self.context.flow_decisions(version.definition))),
             changes=changes(before, version) if before is not None else None,

@@ -40,7 +40,7 @@ class LeasedSession:
         self._line = self._sessions.line(self._session.id)
 
     def covers(self, tool: str) -> bool:
-        """Whether the lease names a tool, whoever has defined it."""
+        """Whether the lease covers a tool by its name. Tools that the session itself has defined don't count."""
         return all(each.lease.covers(tool, ()) for each in self._line)
 
     def demand(

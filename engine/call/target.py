@@ -99,7 +99,7 @@ class Lookup:
         return Target(tool_version.definition, version=tool_version)
 
     def _problems(self, name: str, covers: Callable[[str], bool]) -> str:
-        """Why a primitive may be missing: the problems of all, or for a lease of some tools those that begin with its name."""
+        """Why a primitive may be missing. A lease of some tools is told only of problems that begin with its name."""
         # Only a lease of all tools covers a name that no tool can have.
         about = "" if covers("_") else f"{name} "
         return "".join(f"; {problem}" for problem in self.registry.problems if problem.startswith(about))

@@ -63,6 +63,7 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         primitives = [p for p in service.registry.primitives() if covers(p.name)]
         rules = service.governance
         wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
+        # Only a lease of all tools covers a name that no tool can have.
         problems = service.registry.problems if covers("_") else ()
         return listed, primitives, problems, session, wrong
 
