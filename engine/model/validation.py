@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from albert_tools.engine.model.definition import TYPE_NAMES, Schema, literal, spell
@@ -167,11 +167,11 @@ def _same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 def _size(value: Any) -> int:
-    """The number of values in a value."""
+    """The number of values in a value, itself included."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     return 1 + sum(map(_size, inner))
 
@@ -184,7 +184,10 @@ class _Choices:
         # As in `_same`.
         self._plain = frozenset((isinstance(v, bool), v) for v in values if isinstance(v, _SCALARS))
         self._others = [v for v in values if not isinstance(v, _SCALARS)]
-        self._size = sum(map(_size, self._others))
+
+    @cached_property
+    def _size(self) -> int:
+        return sum(map(_size, self._others))
 
     def has(self, value: Any, check: _Check) -> bool:
         """Whether a value is one of them. Raises `_TooLong`."""
@@ -298,7 +301,7 @@ class _Subschema:
         if not self._prefix and self._rest is None:
             return True
         check.count(len(value) >> 3)
-        # It is copied for each item.
+        # It is copied for each item, and a name in it can have any length.
         field, fits = brief(field, MAX_FIELD), True
         for i, item in enumerate(value):
             part = self._prefix[i] if i < len(self._prefix) else self._rest

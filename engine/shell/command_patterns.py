@@ -49,7 +49,7 @@ _IN_WORD = re.compile(
 _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
 #: Links of the kernel, which can lead to any folder.
 _MAGIC = re.compile(r"(?:^|/)(?:proc/(?:self|thread-self|[\d\0]+)|dev/fd)/")
-#: The names of an interpreter with its version.
+#: An interpreter with its version: `python3.12` is `python`.
 _VERSIONED = re.compile(r"\A(python|pip)[\d.]+\Z")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
 #: An option by which a program reads its words in another folder.
@@ -62,7 +62,7 @@ _SHOWING_LINES = frozenset("diff egrep fgrep grep rg zgrep".split())
 _MAX_LETTERS = 16
 #: The last names of a path whose ends are compared. More would take long.
 _MAX_NAMES = 32
-#: The characters of a path whose texts are kept.
+#: The most characters of a path whose texts are kept.
 _MAX_KEPT = 256
 
 
@@ -119,8 +119,8 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     them."""
     words, entered = _words(pattern, by_name=True), _entered(folders, argv)
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
-    # The program itself is found from the folders of the text; what it starts can be in any folder. A variable is no program.
-    begin = 0 if "=" in "".join(argv[:1]) else 1
+    # The program itself is found from the folders of the text; what it starts can be in any folder. What sets a variable has none.
+    begin = 0 if argv and "=" in argv[0] else 1
     others = len(_inner_words("".join(argv[:begin])))
     return _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
         _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
@@ -192,7 +192,7 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
         words = pattern.split()
     if by_name and words:
         name = words[0].rpartition("/")[2].lower()
-        # A program can take what stands behind `--` without it, too. `git checkout -- *` means files alone.
+        # A program can take what follows `--` without it, too. `git checkout -- *` means files alone.
         words = [word for word, following in pairwise((*words, "*")) if word != "--" or following == "*"]
         words = [_normal(word) if _is_path(word) else word for word in words]
         # The name in `./scripts/*` is any name, so the folder stays.
@@ -206,15 +206,11 @@ def _words(pattern: str, by_name: bool = False) -> tuple[Starred | None, ...]:
     return tuple(starred_words)
 
 
-def _unversioned(name: str) -> str:
-    return _VERSIONED.sub(r"\1", name)
-
-
 def _program_words(name: str) -> Sequence[str]:
     """The words for the name of a program: `git-push` is `git push`, and `python3` is `python`."""
     if name.startswith("git-"):
         return "git", name.removeprefix("git-")
-    return (_unversioned(name) if name.endswith(("python3", "pip3")) else name,)
+    return (name.removesuffix("3") if name in ("python3", "pip3") else name,)
 
 
 def _normal(word: str) -> str:
@@ -302,7 +298,7 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
     path = HOLE + word.rpartition(HOLE)[2] if HOLE in word else word
     name = re.split(r"[/=!:]" if anywhere else "/", path)[-1].lower()
     yield name
-    yield _unversioned(name)
+    yield _VERSIONED.sub(r"\1", name)
     if anywhere and name.startswith(("-", "@", "+")):
         yield name.lstrip("-@+")
         # Each of the first letters can be the option that takes the rest of the word.

@@ -41,7 +41,7 @@ _MAX_FOLDERS = 8
 #: Builtins that enter the folder that they name, and those that can enter any folder.
 _CD, _ENTERING = ("cd", "chdir", "pushd"), frozenset("popd builtin command eval trap".split())
 _SHELLS = ("bash", "sh")
-#: What runs a module of Python. The owner's patterns apply to that as to a program, too.
+#: A module of Python is a program, too: the owner's patterns of `pytest` apply to `python -m pytest`.
 _MODULE = "python -m "
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())

@@ -117,7 +117,7 @@ def _without_address(module: str, name: str, value: Any) -> Any:
         text = f"<{value.__module__}.{value.__qualname__} object>"
         return type(name, (value,), {"__repr__": lambda self: text, "__module__": value.__module__, "__slots__": ()})
     if type(value).__repr__ is object.__repr__ and not callable(value):  # type: ignore[comparison-overlap]
-        # One that the module has made, such as `calendar.month_name`.
+        # An object that the module has made, such as `calendar.month_name`. CPython's own object keeps its class.
         value = copy.copy(value)
         value.__class__ = _without_address(module, type(value).__name__, type(value))
     return value

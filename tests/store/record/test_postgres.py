@@ -362,10 +362,11 @@ def test_others_go_on_when_a_writer_stands_still(record: Record, url: str, monke
         assert child.hear() == "inside"
         record.append("b", {})
         # The server rolls a transaction back before it ends the session, which holds the runs.
-        journal = None
-        while journal is None:
+        journal, deadline = None, time.monotonic() + 60
+        while journal is None and time.monotonic() < deadline:
             with suppress(Failure):
                 journal = Runs(record).open(RUN)
+        assert journal is not None
     finally:
         os.kill(child.pid, signal.SIGCONT)
     assert child.hear() == ("io_error", True)
