@@ -12,7 +12,7 @@ def t(f: Any) -> Any:
     """Look."""
     return [f.gi_frame, f.f_globals, f.tb_frame, f.cr_frame, f.mro(), f.func_globals]
 # error: 15 [unknown-attribute] "no attribute 'gi_frame' in the language"
-# error: 27 [unknown-attribute] "no attribute 'f_globals' in the language; did you mean 'is_global'?"
+# error: 27 [unknown-attribute] "no attribute 'f_globals' in the language"
 # error: 40 [unknown-attribute] "no attribute 'tb_frame' in the language"
 # error: 52 [unknown-attribute] "no attribute 'cr_frame' in the language"
 # error: 64 [unknown-attribute] "no method 'mro' in the language"
