@@ -18,6 +18,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Summary
+from albert_tools.engine.model.reserved_names import NO_TOOL
 from albert_tools.engine.session_access import SessionAccess, search_covered
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Listing(Struct, eq=False):
             if words and all(w in spoken for w in words) and covers(d.name):
                 primitives.append(self._primitive(primitive))
         primitives.sort(key=lambda tool: any(w not in tool.name for w in words))
-        shared = await asyncio.to_thread(self._in_library, text, limit // 4) if covers("_") else []
+        shared = await asyncio.to_thread(self._in_library, text, limit // 4) if covers(NO_TOOL) else []
         places = max(0, limit - min(len(primitives), limit // 4) - len(shared))
 
         def saved(any_word: bool) -> builtins.list[Summary]:

@@ -11,6 +11,7 @@ from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ContentStore, Summary, ToolStore
+from albert_tools.engine.model.reserved_names import NO_TOOL
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.sessions import Line, Session
@@ -24,8 +25,7 @@ def search_covered(
     If the lease covers all tools, they are at most `limit`, the best match first. Otherwise they are all that are found, by name.
     What the session does not see must decide nothing: neither the order, which depends on the texts of all tools, nor the places.
     """
-    # No tool has this name, so a lease that covers it covers all tools.
-    if covers("_"):
+    if covers(NO_TOOL):
         return store.search(text, limit, any_word)
     looked = max(1, limit)
     while len(summaries := store.search(text, looked, any_word)) >= looked:

@@ -13,6 +13,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.model.reserved_names import NO_TOOL
 
 
 class Target(Struct, frozen=True):
@@ -99,9 +100,8 @@ class Lookup:
         return Target(tool_version.definition, version=tool_version)
 
     def _problems(self, name: str, covers: Callable[[str], bool]) -> str:
-        """Why a primitive may be missing. A lease of some tools is told only of problems that begin with its name."""
-        # Only a lease of all tools covers a name that no tool can have.
-        about = "" if covers("_") else f"{name} "
+        """Why a primitive may be missing. For a lease of some tools, only the problems that begin with its name."""
+        about = "" if covers(NO_TOOL) else f"{name} "
         return "".join(f"; {problem}" for problem in self.registry.problems if problem.startswith(about))
 
     def author(self, name: str, version: str | None = None) -> str:
@@ -147,7 +147,7 @@ class Lookup:
         return (self.registry.load or self.store.load)(name)
 
     def problem_of(self, name: str) -> str | None:
-        """Why a tool can't run; None if it can. A primitive always can. No other tools are named than in `outdated`."""
+        """Why a tool can't run; None if it can. A primitive always can. It names the same tools as `outdated`."""
         if self.registry.primitive(name) is not None:
             return None
         try:

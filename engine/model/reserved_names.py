@@ -18,6 +18,8 @@ AGENT_TOOLS = (
     "language_help",
     "suggest_tools",
 )
+#: No tool has this name, so a lease that covers it covers all tools.
+NO_TOOL = "_"
 #: Those of them whose argument `source` is shown line by line.
 SOURCE_TOOLS = ("check_tool", "define_tool", "run_source")
 #: `engine.actions` declares the actions.

@@ -156,7 +156,7 @@ class _Definitions:
             target: Any = self.root
             for name in reference.removeprefix("#/").split("/"):
                 target = target[name]
-            # Another thread may have read it.
+            # Another thread may have compiled it.
             return self._parts.setdefault(reference, _Subschema(target, self))
         return self._parts[reference]
 
@@ -181,7 +181,7 @@ class _Choices:
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
-        # As in `_same`.
+        # 1 is 1.0, but not true, as in `_same`.
         self._plain = frozenset((isinstance(v, bool), v) for v in values if isinstance(v, _SCALARS))
         self._others = [v for v in values if not isinstance(v, _SCALARS)]
 

@@ -54,7 +54,7 @@ _VERSIONED = re.compile(r"\A(python|pip)[\d.]+\Z")
 _OPTION = re.compile(r"-|[A-Za-z_]\w*=")
 #: An option by which a program reads its words in another folder.
 _ENTERS = re.compile(r"(?:-C|--(?:chdir|directory|cwd))=?")
-#: The options of one command whose folders are followed.
+#: The options of one command whose folders are followed. Each doubles the folders.
 _MAX_ENTERED = 2
 #: Programs whose ``-C`` is a number of lines.
 _SHOWING_LINES = frozenset("diff egrep fgrep grep rg zgrep".split())
@@ -119,7 +119,7 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     them."""
     words, entered = _words(pattern, by_name=True), _entered(folders, argv)
     inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
-    # The program itself is found from the folders of the text; what it starts can be in any folder. What sets a variable has none.
+    # The program itself is found from the folders of the text; what it starts can be in any folder. A variable has no program.
     begin = 0 if argv and "=" in argv[0] else 1
     others = len(_inner_words("".join(argv[:begin])))
     return _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
@@ -129,15 +129,17 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
 
 
 def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
-    """The folders in which a command can read its words, with `HOLE` if there can be others, and `AWAY` if it can be any."""
+    """The folders in which a command can read its words; `HOLE` stands for others, and `AWAY` for any."""
     if not argv or posixpath.basename(argv[0]) in _SHOWING_LINES:
         return folders
     words = pairwise((*argv, ""))
-    named = [word[match.end() :] or following for word, following in words if (match := _ENTERS.match(word))]
+    inner = [word[match.end() :] or following for word, following in words if (match := _ENTERS.match(word))]
+    if not inner:
+        return folders
     entered = [*folders]
-    for each in named[:_MAX_ENTERED]:
+    for each in inner[:_MAX_ENTERED]:
         entered += [posixpath.join(folder, each) for folder in entered if HOLE not in folder + each]
-    return [*entered, HOLE if len(named) <= _MAX_ENTERED else AWAY] if named else folders
+    return [*entered, HOLE if len(inner) <= _MAX_ENTERED else AWAY]
 
 
 @lru_cache(maxsize=256)
@@ -279,10 +281,15 @@ def _readings(pattern: Starred, word: str, position: int, anywhere: bool, folder
     # A script can be named without its folder behind another program.
     is_script = is_file and anywhere and _FILE.fullmatch(path)
     if (position and (is_file or AWAY not in path)) or is_script or "/" in path.replace(AWAY, HOLE):
-        # An absolute path is the same in each folder. If the word is no file, `./deploy` is `deploy` in each.
+        if path.startswith("/"):
+            # An absolute path is the same in each folder.
+            folders = ("",)
+        elif not is_file:
+            # A target is no path: `./deploy` is `deploy` in each folder.
+            folders = (*folders, "")
         texts_of = _paths if len(path) <= _MAX_KEPT else _paths.__wrapped__
-        for folder in ("",) if path.startswith("/") else folders if is_file else (*folders, ""):
-            # In a folder that isn't certain, only a file is another one.
+        for folder in folders:
+            # In a folder that isn't certain, only a file is another one. In any folder (`AWAY`), each word is.
             if is_file or folder != HOLE:
                 yield from (before + each for each in texts_of(path, folder, has_folder))
     elif position:

@@ -20,6 +20,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.model.messages import counted
 from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.reserved_names import NO_TOOL
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.policy.number_rules import ALL
 from albert_tools.engine.review.manifest_view import effects_of_lines, lines
@@ -63,8 +64,7 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         primitives = [p for p in service.registry.primitives() if covers(p.name)]
         rules = service.governance
         wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
-        # Only a lease of all tools covers a name that no tool can have.
-        problems = service.registry.problems if covers("_") else ()
+        problems = service.registry.problems if covers(NO_TOOL) else ()
         return listed, primitives, problems, session, wrong
 
     all_tools, primitives, problems, session, wrong = in_service(options, collect)

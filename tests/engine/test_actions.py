@@ -249,7 +249,7 @@ def test_a_session_can_not_find_out_which_tools_exist_outside_of_its_lease(make_
     assert service.invoke("look", {"att": 1}, session=token).error.code == "invalid_arguments"
 
 
-def test_a_session_is_told_of_similar_names_in_its_lease_alone(make_bench: Any) -> None:
+def test_similar_names_are_suggested_to_a_session_from_its_lease_alone(make_bench: Any) -> None:
     bench = make_bench()
     bench.service.define(DEPLOY)
     _, token = opened(bench, tools=["deplo", "look", "loook", "describe_tool"])

@@ -213,7 +213,7 @@ def test_a_caller_of_a_missing_primitive_says_why_it_is_outdated(shop: Shop) -> 
     missing = "this application has no read_order; primitives_from: shop.gone: there is no module 'shop.gone'"
     assert f"total is outdated: {missing}" in shop("run", "total", "text=a").err
     assert "there is no module 'shop.gone'" in shop("show", "total").out
-    # A session is told of no module outside of its lease.
+    # No module is named to a session whose lease doesn't cover all tools.
     token = shop("session", "new", "--tools", "total,describe_tool,no_tool").out.strip()
     for words in (["run", "total", "text=a"], ["run", "no_tool"], ["tools"], ["show", "total"]):
         done = shop(*words, ALBERT_SESSION=token)

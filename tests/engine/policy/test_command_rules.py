@@ -29,6 +29,14 @@ def judged(
     return strictest(found) if found else None
 
 
+def verdict_under(forbidden: str, command: str) -> str:
+    """Judge a command under a pattern that forbids others than `ls`."""
+    assert judged("ls", {"forbidden_commands": [forbidden]}) is None
+    decision = judged(command, {"forbidden_commands": [forbidden]})
+    assert decision is not None
+    return decision.verdict
+
+
 ALLOWED = {"allowed_commands": ["git status", "git * --stat", "ls *", "./build.sh *", "tests/*", "cat *"]}
 ORDINARY = {"ordinary_commands": ["make *", "./build.sh *", "rm -rf build", "git push origin main"]}
 FORBIDDEN = {"forbidden_commands": ["git push *", "npm publish *"]}
@@ -425,10 +433,7 @@ def test_a_forbidden_path_is_found_from_each_folder_that_a_command_enters(folder
     ],
 )
 def test_a_star_in_a_folder_is_any_program_of_the_folder(pattern: str, command: str, verdict: str) -> None:
-    decision = judged(command, {"forbidden_commands": [pattern]})
-    assert decision is not None
-    assert decision.verdict == verdict
-    assert judged("ls", {"forbidden_commands": [pattern]}) is None
+    assert verdict_under(pattern, command) == verdict
 
 
 @pytest.mark.parametrize(
@@ -498,13 +503,10 @@ def test_a_star_in_a_folder_is_any_program_of_the_folder(pattern: str, command: 
 def test_a_forbidden_pattern_is_compared_with_all_that_a_command_can_name(
     pattern: str, command: str, verdict: str
 ) -> None:
-    decision = judged(command, {"forbidden_commands": [pattern]})
-    assert decision is not None
-    assert decision.verdict == verdict
-    assert judged("ls", {"forbidden_commands": [pattern]}) is None
+    assert verdict_under(pattern, command) == verdict
 
 
-def test_the_hint_says_how_another_command_is_told_from_the_forbidden_one() -> None:
+def test_the_hint_says_how_to_write_another_command() -> None:
     said = [judged(command, {"forbidden_commands": ["cat prod/a"]}) for command in ("cat prod/a", "cat /x/prod/a")]
     assert [(d.message, d.hint) for d in said if d is not None] == [
         ("`cat prod/a` is forbidden by 'cat prod/a'", "do without it"),
