@@ -16,10 +16,15 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.turns import CLIENT
+
 _T = TypeVar("_T")
 
 #: The most threads with functions that somebody waits for. Further functions wait. The most threads in all.
 MAX_THREADS, MAX_LEFT = 32, 512
+#: The most functions of one client that run though nobody waits for them any more. The owner has no such limit.
+MAX_LEFT_OF_CLIENT = 64
 THREAD_NAME = "albert-function"
 
 
@@ -27,11 +32,11 @@ class _Job:
     def __init__(self, function: Callable[[], Any], future: asyncio.Future[Any], name: str) -> None:
         self.run = copy_context().run
         self.function = function
-        self.name = name
+        self.name, self.client = name, CLIENT.get()
         self.loop = future.get_loop()
         self.future = future
-        #: Whether it has ended; whether nobody waits for the function any more; whether its thread is then replaced.
-        self.ended = self.left = self.is_replaced = False
+        #: Whether it has ended; whether its thread is replaced, because nobody waits for the function any more.
+        self.ended = self.is_replaced = False
 
 
 class _Threads:
@@ -40,14 +45,19 @@ class _Threads:
         self._idle: list[SimpleQueue[_Job]] = []
         self._waiting: deque[_Job] = deque()
         self._number = self._left = 0
-        self._running_on: Counter[str] = Counter()
+        #: The functions that run though nobody waits for them any more.
+        self._running_on: set[_Job] = set()
 
     def running_on(self) -> dict[str, int]:
         with self._lock:
-            return dict(+self._running_on)
+            return dict(Counter(job.name for job in self._running_on))
 
     def take(self, job: _Job) -> None:
         with self._lock:
+            if job.client and sum(other.client == job.client for other in self._running_on) >= MAX_LEFT_OF_CLIENT:
+                message = f"{MAX_LEFT_OF_CLIENT} earlier calls of this session still run after their time"
+                hint = "call it again when some of them have ended"
+                raise Failure("timeout", f"{message}, so {job.name} did not begin", hint=hint)
             if self._idle:
                 self._idle.pop().put(job)
             elif self._number < MAX_THREADS:
@@ -61,8 +71,7 @@ class _Threads:
             if job in self._waiting:
                 self._waiting.remove(job)
             elif not job.ended:
-                job.left = True
-                self._running_on[job.name] += 1
+                self._running_on.add(job)
                 if self._number + self._left < MAX_LEFT:
                     job.is_replaced = True
                     self._left += 1
@@ -87,7 +96,7 @@ class _Threads:
                 error = raised
             with self._lock:
                 job.ended = True
-                self._running_on[job.name] -= job.left
+                self._running_on.discard(job)
                 if job.is_replaced:
                     self._left -= 1
                     return
@@ -129,7 +138,11 @@ def running_on() -> dict[str, int]:
 
 async def in_thread(function: Callable[[], _T], name: str) -> _T:
     """What a function returns, called in a thread with the present context variables. If the caller is cancelled, a function that
-    has begun runs on, and `running_on` counts it under `name`. It must not raise StopIteration."""
+    has begun runs on, and `running_on` counts it under `name`. It must not raise StopIteration.
+
+    Raises:
+        Failure: `timeout`: too many functions of the same client run on.
+    """
     future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
     job = _Job(function, future, name)
     _threads.take(job)

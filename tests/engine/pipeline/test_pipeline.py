@@ -20,6 +20,7 @@ from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import check_or_raise
+from albert_tools.engine.model import threads
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.engine.model.result import ToolInvocation
@@ -322,6 +323,35 @@ def test_a_thread_that_exceeds_its_time_is_counted(make_bench: Any) -> None:
     assert counters.snapshot()["running_on"] == {"stubborn": 1}
     going_on.set()
     until(lambda: running_on() == {})
+
+
+def test_a_session_whose_threads_run_on_leaves_threads_for_others(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "MAX_LEFT_OF_CLIENT", 2)
+    going_on = threading.Event()
+
+    @primitive(timeout=0.2)
+    def stubborn(forever: bool) -> int:
+        """Return 1, perhaps later."""
+        if forever:
+            assert going_on.wait(PATIENCE)
+        return 1
+
+    bench = make_bench(primitives=[stubborn], governance={"allow": ["stubborn"]})
+    one = bench.service.open_session("one")[1]
+    within_it = bench.service.open_session("within it", within=one)[1]
+    other = bench.service.open_session("other")[1]
+    for token in (one, within_it):
+        assert bench.service.invoke("stubborn", {"forever": True}, session=token).error.code == "timeout"
+    for token in (one, within_it):
+        error = bench.service.invoke("stubborn", {"forever": False}, session=token).error
+        assert error.message == "2 earlier calls of this session still run after their time, so stubborn did not begin"
+    for token in (other, None):
+        assert bench.service.invoke("stubborn", {"forever": False}, session=token).value() == 1
+    going_on.set()
+    until(lambda: running_on() == {})
+    assert bench.service.invoke("stubborn", {"forever": False}, session=one).value() == 1
 
 
 def test_a_primitive_knows_its_place_in_the_trace(make_bench: Any) -> None:
