@@ -189,6 +189,9 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "timeout 9 pytest -m 'a; touch x' | tee x.log; make",
         "pytest -k 'a\nx:=b' > x.log; make",
         "LANG='$(shell touch x)'; make",
+        # In GBK, the last byte of "€" and the backslash behind it are one character.
+        'LC_ALL=zh_CN.gbk\necho "€\\"; rm -rf sub; #"',
+        "env LANG=zh_TW.Big5 bash -c true",
         "env CI='$(shell touch x)' make",
         "export DEBUG=1; for DEBUG in '$(shell touch x)'; do make; done",
         "export V; V='$(shell touch x)'; make",
@@ -222,6 +225,7 @@ def test_attacks_ask(command: str) -> None:
         "ruff check --fix src; pytest",
         "git add -- -x && git diff -- -x",
         "cp -- a b",
+        "LC_ALL=C sort a.txt; LANG=de_DE.utf8 env LC_TIME=POSIX date",
         "find . -exec make all \\; && cp a b",
         "sh -c 'for f in *.txt; do wc -l \"$f\" | sort; done > out.txt 2>&1'",
         "sh -c 'if [ -f a ]; then A=1 make -s; else echo ${x:-none} $(date) `pwd`; fi; case $x in a) ls;; esac'",
