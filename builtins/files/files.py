@@ -17,7 +17,7 @@ from typing import Annotated, TypedDict
 
 from albert_tools.builtins.files.existing_target import occupied
 from albert_tools.builtins.text_encoding import decode, demand_text, encode, known_encoding, not_text
-from albert_tools.engine.model.bounds import MAX_READ, MAX_WRITE
+from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.definition import excludes
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import InterruptedCall, Settled
@@ -27,7 +27,8 @@ from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.workspace.opened_file import OpenedFile
 
-#: Bytes of one file that is changed, if the rules don't set a lower limit. They set 10 MiB, unless the owner changes it.
+#: Bytes of one file that is read as text or changed, if the rules don't set a lower limit. They set 10 MiB, unless the owner changes
+#: it.
 MAX_FILE = MAX_WRITE
 
 #: What is true of the result of a write. A write follows no link, so the path of the file is that of the call.
@@ -72,7 +73,7 @@ def read_file(
     "utf-8-sig". Links that stay inside the workspace are followed.
 
     Without offset and limit, the tool returns the whole file, which may have at most 10 MiB (the rule max_file_size_mb sets
-    another size, up to 1 GiB). With offset or limit, it returns at most `limit` lines from line `offset` on, each with its
+    another size, up to 100 MiB). With offset or limit, it returns at most `limit` lines from line `offset` on, each with its
     "\\n". If the file ends earlier, there are fewer lines; after its end the result is "". Lines are counted from 1 and end with
     "\\n" only, as in search_text. The file may then have any size, but the result only the size of a whole file.
 
@@ -91,7 +92,7 @@ def read_file(
     name = known_encoding(encoding)
     with context.workspace.open(path) as file:
         if offset == 1 and limit is None:
-            data = file.read(MAX_READ)
+            data = file.read(MAX_FILE)
             context.effect("read", path=file.path, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
             text = decode(data, encoding, repr(path), hint=_ENCODING)
             demand_text(text, name, repr(path))
@@ -109,7 +110,7 @@ def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding:
     before, left = first - 1, count
     pieces: list[str] = []
     size = position = 0
-    most = file.most(MAX_READ)
+    most = file.most(MAX_FILE)
     blocks = file.blocks()
     while left != 0:
         block = next(blocks, b"")
@@ -135,7 +136,7 @@ def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding:
             pieces.append(text[start:end])
             size += len(pieces[-1].encode("utf-8", "surrogatepass"))
             if size > most:
-                rule = "max_file_size_mb" if most < MAX_READ else None
+                rule = "max_file_size_mb" if most < MAX_FILE else None
                 message = f"these lines of {path!r} have more than the {most:,} bytes that can be read at once"
                 raise Failure("too_large", message, hint="ask for fewer lines, with limit", rule=rule)
         if not block:

@@ -30,9 +30,9 @@ MAX_ENTRY = 32 * KiB
 MAX_ITEMS = 1000
 #: Seconds: the longest timeout that a call may request.
 MAX_TIMEOUT_SECONDS = 3600
-#: Bytes that one call may read.
+#: Bytes that one call may read into the content store.
 MAX_READ = 1 * GiB
-#: Bytes that one call may write to a file.
+#: Bytes that one call may write to a file, or read as text: the text must fit in an output.
 MAX_WRITE = 100 * MiB
 #: Bytes of the old text of an edit, and bytes of the new text.
 MAX_EDIT = 10 * MiB

@@ -25,8 +25,8 @@ SIZE = NumberKey(
     float,
     _MOST_MB,
     "2",
-    f"MiB of the largest file: at most {_MOST_MB:,} to read and {MAX_WRITE // MiB} to write; {MAX_FILE_SIZE_MB:g} by default; "
-    "not of what is only moved or deleted, nor of commands",
+    f"MiB of the largest file: at most {_MOST_MB:,} to read as bytes, {MAX_WRITE // MiB} to read as text or to write; "
+    f"{MAX_FILE_SIZE_MB:g} by default; not of what is only moved or deleted, nor of commands",
     least=0,
 )
 TIMEOUT = NumberKey(

@@ -533,11 +533,17 @@ def test_files_of_the_size_that_the_owner_allows(make: Any, mib: int) -> None:
 
 
 def test_the_owner_can_allow_what_a_read_can_ask_for(make: Any) -> None:
-    bench = make({"tools": {n: {"max_file_size_mb": 1024} for n in ("read_bytes", "write_file")}})
+    bench = make({"tools": {n: {"max_file_size_mb": 1024} for n in ("read_bytes", "read_file", "write_file")}})
     with open(bench.work / "large", "wb") as file:
         file.truncate(MAX_WRITE + 1)
     assert bench.value("read_bytes", path="large", limit=MAX_READ)["size_bytes"] == MAX_WRITE + 1
     assert bench.error("read_bytes", path="large", limit=MAX_READ + 1).code == "invalid_arguments"
+    # A text must fit in an output.
+    with open(bench.work / "lines", "wb") as file:
+        file.writelines([b"x" * 1023 + b"\n"] * (MAX_WRITE // 1024 + 2))
+    for offset in (1, 2):
+        error = bench.error("read_file", path="lines", offset=offset)
+        assert (error.code, error.rule) == ("too_large", None)
     # No call makes a file larger than a call can write.
     with open(bench.work / "large", "wb") as file:
         file.truncate(MAX_WRITE)
