@@ -16,10 +16,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from typing import NamedTuple
 
 _WILD = re.compile(r"[*?\[\\]")
 #: What git itself has in ``.git``, also for further working trees and submodules, and the names of branches and tags. A name in the
@@ -35,6 +32,11 @@ _LITERAL = re.compile(r"[*?\[\]\\]")
 #: An escaped character, or wildcards. A class with what the matcher and git read in different ways.
 _ONE_CHARACTER = re.compile(r"\\.|(?:[?*]|\[[!^]?\]?[^\]]*\])+")
 _ODD_CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*(\\|\[[:.=])")
+
+#: Whether a path below a folder matches a pattern.
+_Matcher = Callable[[str], bool]
+#: A byte of a file's name that isn't UTF-8, as Python reads it.
+_NOT_UTF8 = re.compile("[\ud800-\udfff]")
 
 #: Whether the file systems of this platform usually ignore case.
 _FOLDED = sys.platform in ("darwin", "win32")
@@ -54,13 +56,13 @@ class PathPatterns:
             ValueError: a pattern is invalid.
         """
         self._rooted: dict[str, tuple[str, str]] = {}
-        self._rooted_wild: dict[str, list[tuple[GitIgnoreSpec, str, str]]] = {}
+        self._rooted_wild: dict[str, list[tuple[_Matcher, str, str]]] = {}
         self._names: dict[str, tuple[str, str]] = {}
         self._suffixes: dict[str, list[tuple[str, str, str]]] = {}
         self._prefixes: dict[str, tuple[str, str]] = {}
         #: Patterns for any depth with wildcards. Those that name `.git` match git's own names, too.
-        self._wild: list[tuple[GitIgnoreSpec, str, str]] = []
-        self._wild_in_git: list[tuple[GitIgnoreSpec, str, str]] = []
+        self._wild: list[tuple[_Matcher, str, str]] = []
+        self._wild_in_git: list[tuple[_Matcher, str, str]] = []
         #: Each pattern as its literal folder and the rest, which is relative to this folder.
         self._forms: dict[tuple[str, str], None] = {}
         self._workspace = _fold(workspace).rstrip("/")
@@ -106,8 +108,8 @@ class PathPatterns:
             return match
         named = path[floor + 1 : own.start(1) - 1 if own else None]
         for below, wild in ((named, self._wild), (path[floor + 1 :], self._wild_in_git)):
-            for spec, pattern, rule in wild:
-                if spec.match_file(below):
+            for matches, pattern, rule in wild:
+                if matches(below):
                     return pattern, rule
         return None
 
@@ -143,8 +145,8 @@ class PathPatterns:
         return list(dict.fromkeys(name for glob in globs for name in (glob, f"{glob}/**")))
 
     def _under(self, above: str, path: str) -> tuple[str, str] | None:
-        for spec, pattern, rule in self._rooted_wild.get(above, ()):
-            if spec.match_file(path[len(above) + 1 :]):
+        for matches, pattern, rule in self._rooted_wild.get(above, ()):
+            if matches(path[len(above) + 1 :]):
                 return pattern, rule
         return None
 
@@ -185,7 +187,7 @@ class PathPatterns:
             self._rooted[above or "/"] = (pattern, rule)
         else:
             # The leading slash anchors the pattern to this folder.
-            self._rooted_wild.setdefault(above, []).append((_spec("/" + "/".join(rest)), pattern, rule))
+            self._rooted_wild.setdefault(above, []).append((_matcher("/" + "/".join(rest)), pattern, rule))
 
     def _add_floating(self, text: str, pattern: str, rule: str) -> None:
         name = text.removeprefix("**/")
@@ -197,7 +199,7 @@ class PathPatterns:
         elif name.endswith("*") and not _WILD.search(name[:-1]) and "/" not in name:
             self._prefixes[name[:-1]] = (pattern, rule)
         else:
-            (self._wild_in_git if ".git" in name.split("/") else self._wild).append((_spec(text), pattern, rule))
+            (self._wild_in_git if ".git" in name.split("/") else self._wild).append((_matcher(text), pattern, rule))
 
 
 def expanded(pattern: str, home: str, workspace: str) -> str:
@@ -276,17 +278,19 @@ def _below(parts: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
     if parts[0] == "**":
         yield from _below(parts[1:], folders)
         yield from _below(parts, folders[1:])
-    elif _spec(f"/{parts[0]}").match_file(folders[0]):
+    elif _matcher(f"/{parts[0]}")(folders[0]):
         yield from _below(parts[1:], folders[1:])
 
 
-def _spec(text: str) -> GitIgnoreSpec:
+def _matcher(text: str) -> _Matcher:
     from pathspec import GitIgnoreSpec
 
     try:
-        return GitIgnoreSpec.from_lines([text])
+        spec = GitIgnoreSpec.from_lines([text])
     except ValueError as error:
         raise ValueError(f"it is not a pattern: {error}") from None
+    # With re2, pathspec matches only what can be encoded.
+    return lambda path: spec.match_file(_NOT_UTF8.sub("\ufffd", path))
 
 
 def _folded(text: str) -> str:

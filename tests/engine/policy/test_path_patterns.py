@@ -59,6 +59,8 @@ ROOT, HOME = "/w/project", "/home/user"
         ("/etc", ["/etc", "/etc/shadow"], ["/etcetera", "/w/project/etc"]),
         ("$HOME/.ssh", ["/home/user/.ssh/id"], ["/home/other/.ssh/id"]),
         ("~/.aws/**", ["/home/user/.aws/x/y"], ["/home/user/.awsome"]),
+        ("[Ss]ecret/*", ["/w/project/Secret/caf\udce9"], ["/w/project/caf\udce9/x", "/w/project/caf\udce9"]),
+        ("a/caf?.txt", ["/w/project/a/caf\udce9.txt"], ["/w/project/a/caf\udce9\udce9.txt"]),
         ("$WORKSPACE/a?", ["/w/project/ab", "/w/project/ab/c"], ["/w/project/abc", "/w/project/x/ab"]),
         ("/", ["/", "/etc", "/w/project/a"], []),
         ("project", ["/w/project/a/project", "/x/project/y"], ["/w/project", "/w/project/a"]),
