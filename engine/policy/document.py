@@ -283,7 +283,8 @@ def _mistake(error: Any, marks: Marks) -> str:
     if error["type"] == "extra_forbidden":
         if name in SectionDocument.model_fields:
             return f"{where}{name}: write it in the section of a tool or a category: `tools: {{bash: {{{name}: …}}}}`"
-        return f"{where}{name}: there is no such rule{did_you_mean(str(place[-1]), _NAMES)}"
+        key = str(place[-1])
+        return f"{where}{name}: there is no such key{' here' if key in _NAMES else did_you_mean(key, _NAMES)}"
     message = error["msg"].removeprefix("Value error, ")
     if error["input"] is None:
         message = "it has no value; write one, or remove the key"

@@ -216,7 +216,7 @@ COMMANDS: dict[str, Command] = {
             ),
             "test": Command(
                 "check that the rules decide as files expect",
-                value("files", "FILE", "expected decisions, in YAML", nargs="+"),
+                value("files", "FILE", "expected decisions, in YAML: `- deny: [{read_file: {path: .env}}]`", nargs="+"),
                 value("--rules", "FILE", "the owner's rules to test; default: those in force"),
             ),
             "try": Command(

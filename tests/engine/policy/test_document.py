@@ -40,7 +40,7 @@ def test_a_value_of_another_type_is_refused(key: Key) -> None:
 
 
 def test_only_a_tool_names_a_category() -> None:
-    with pytest.raises(Failure, match=r"categories\.network\.category: there is no such rule"):
+    with pytest.raises(Failure, match=r"categories\.network\.category: there is no such key"):
         read_governance({"categories": {"network": {"category": "read_only"}}})
     assert refusal("category", "netwrk").endswith("did you mean 'network'?")
 

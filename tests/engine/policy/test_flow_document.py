@@ -40,7 +40,7 @@ def test_a_rule_is_read_as_it_is_written() -> None:
          ", 'server' or 'random'; did you mean 'web'?"),
         (WEB | {"from": {"source": "web"}}, ".from.source: expected a list; write `source: [web]`"),
         (WEB | {"from": {"source": []}}, ".from.source: list should have at least 1 item after validation, not 0"),
-        (WEB | {"from": {"sorce": ["web"]}}, ".from.sorce: there is no such rule; did you mean 'source'?"),
+        (WEB | {"from": {"sorce": ["web"]}}, ".from.sorce: there is no such key; did you mean 'source'?"),
         (WEB | {"from": {}}, ".from: it names nothing; write one of effects, tools, source, paths, session"),
         (WEB | {"from": {"paths": ["!a"]}}, ".from.paths.0: a pattern can't begin with '!'; to revoke a rule, remove it"),
         (WEB | {"from": {"session": ["private"], "tools": ["a"]}}, ".from: `session` stands alone: the rule is about what the "

@@ -82,9 +82,9 @@ def test_a_projects_file_lowers_only_the_limits_that_it_states(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("alow: [bash]", "alow: there is no such rule; did you mean 'allow'?"),
-        ("limits: {cals: 1}", "limits.cals: there is no such rule; did you mean 'calls'?"),
-        ("zzz: 1\nallow: bash", "zzz: there is no such rule"),
+        ("alow: [bash]", "alow: there is no such key; did you mean 'allow'?"),
+        ("limits: {cals: 1}", "limits.cals: there is no such key; did you mean 'calls'?"),
+        ("zzz: 1\nallow: bash", "zzz: there is no such key"),
         ("allow: bash", "allow: expected a list; write `allow: [bash]`"),
         ("deny: [1]", "deny.0: input should be a valid string"),
         ("limits: {own_seconds: -1}", "limits.own_seconds: input should be greater than 0"),
@@ -94,7 +94,7 @@ def test_a_projects_file_lowers_only_the_limits_that_it_states(tmp_path: Path) -
         ("primitives: {bash: 1}", "primitives.bash: input should be a valid dictionary"),
         (
             "tools:\n  bash: {rate_limit_per_hours: 5}",
-            "line 2, column 10: tools.bash.rate_limit_per_hours: there is no such rule; did you mean",
+            "line 2, column 10: tools.bash.rate_limit_per_hours: there is no such key; did you mean",
         ),
         ("tools: {a: {rate_limit_per_hour: 0}}", "a.rate_limit_per_hour: input should be greater than or equal to 1"),
         ("tools: {a: {rate_limit_per_hour: 1.5}}", "a.rate_limit_per_hour: input should be a valid integer"),
@@ -326,7 +326,7 @@ def test_the_terms_of_a_lease_are_all_that_decides_who_gets_it(tmp_path: Path) -
         ("calls: 5", "cals: 5", "did you mean 'calls'?"),
         ("hours: 0.5", "hours: 0", "sign_in.leases.1.hours: input should be greater"),
         ("  issuer:", "  scopes: [a b]\n  issuer:", "a scope is one word"),
-        ("tools: [", "tool: [", "there is no such rule"),
+        ("tools: [", "tool: [", "there is no such key"),
     ],
 )
 def test_mistakes_in_sign_in(tmp_path: Path, old: str, new: str, said: str) -> None:
