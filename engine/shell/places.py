@@ -15,7 +15,7 @@ _INSIDE = r"""
     (?!.*(?:^|/)(?:\.(?!(?:gitignore|dockerignore|editorconfig)$)|(?i:HEAD$|hooks(?:/|$)))) [\w+%,=.][\w./+@%,=\ -]*
     | \.
 """
-_TEMPORARY = r"/tmp/(?!.*(?:^|/)(?:\.|(?i:HEAD$|hooks(?:/|$))))[\w./+@%,=:-]+"
+_TEMPORARY = r"/tmp(?!.*/(?:\.|(?i:HEAD$|hooks(?:/|$))))/[\w./+@%,=:-]+"
 
 
 class Start(str):

@@ -94,7 +94,7 @@ class Command(Struct, frozen=True):
         Caches are in this folder if the command can change only parts of the workspace.
         """
         caches = {} if self.view.writable is None else {n: value.format(temporary) for n, value in _CACHES.items()}
-        return {"HOME": f"{temporary}/home", "TMPDIR": temporary, **caches, **self.environment}
+        return {"HOME": f"{temporary}/.home", "TMPDIR": temporary, **caches, **self.environment}
 
 
 class Ended(NamedTuple):

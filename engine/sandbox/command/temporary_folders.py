@@ -31,7 +31,7 @@ class Temporary:
         self.path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
         self._handle = os.open(self.path, _FOLDER)
         lock(self._handle)
-        os.mkdir(f"{self.path}/home", 0o700)
+        os.mkdir(f"{self.path}/.home", 0o700)
 
     def remove(self) -> None:
         """Remove both folders. All processes of the command must have ended."""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from albert_tools.engine.sandbox.command.bubblewrap import HOME
 from albert_tools.engine.shell.dangers import dangers
 from albert_tools.engine.shell.judge import judge_argv, judge_command
 from albert_tools.engine.shell.reader import MAX_LENGTH
@@ -204,6 +205,11 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "x=`cat <<'E'\n`\nrm -rf sub\ncat <<'E'\n`\nE\n`\n",
         "git commit --amend -m x",
         "cp -r sub/. .",
+        "cp x /tmp/.git/config; cd /tmp; git status",
+        "cp -r x /tmp/.git; cd /tmp; git status",
+        "cp x /tmp/hooks/y",
+        "echo x > /tmp/HEAD",
+        f"cp -r x {HOME}; git status",
         "cp -r sub/./ .",
         "cp evil setup.py; uv run ls",
         "cp evil pyproject.toml; poetry run ls",
