@@ -30,13 +30,13 @@ _OF_GIT = re.compile(
 _LITERAL = re.compile(r"[*?\[\]\\]")
 
 #: An escaped character, or wildcards. A class with what the matcher and git read in different ways.
-_ONE_CHARACTER = re.compile(r"\\.|(?:[?*]|\[[!^]?\]?[^\]]*\])+")
+_ONE_CHARACTER = re.compile(r"\\.|(?:[?*]|\[[!^]?+\]?+[^\]]*\])+")
 _ODD_CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*(\\|\[[:.=])")
 
 #: Whether a path below a folder matches a pattern.
 _Matcher = Callable[[str], bool]
-#: A byte of a file's name that isn't UTF-8, as Python reads it.
-_NOT_UTF8 = re.compile("[\ud800-\udfff]")
+#: What a name can hold and pathspec's patterns don't match: a newline, and a byte that isn't UTF-8, as Python reads it.
+_UNMATCHED = re.compile("[\n\ud800-\udfff]")
 
 #: Whether the file systems of this platform usually ignore case.
 _FOLDED = sys.platform in ("darwin", "win32")
@@ -218,6 +218,8 @@ def expanded(pattern: str, home: str, workspace: str) -> str:
         raise ValueError(
             "a class can't contain a backslash or a name such as [:alpha:]; list its characters, or use '*'"
         )
+    if "[" in _ONE_CHARACTER.sub("", pattern):
+        raise ValueError(r"a class needs a ']' at its end; for the character '[', write '\['")
     if ".." in pattern.split("/"):
         raise ValueError("a pattern can't contain '..'; write the path that it leads to")
     for word, value in (("$HOME", home), ("~", home), ("$WORKSPACE", workspace)):
@@ -286,11 +288,10 @@ def _matcher(text: str) -> _Matcher:
     from pathspec import GitIgnoreSpec
 
     try:
-        spec = GitIgnoreSpec.from_lines([text])
+        spec = GitIgnoreSpec.from_lines([_UNMATCHED.sub("\ufffd", text)])
     except ValueError as error:
         raise ValueError(f"it is not a pattern: {error}") from None
-    # With re2, pathspec matches only what can be encoded.
-    return lambda path: spec.match_file(_NOT_UTF8.sub("\ufffd", path))
+    return lambda path: spec.match_file(_UNMATCHED.sub("\ufffd", path))
 
 
 def _folded(text: str) -> str:

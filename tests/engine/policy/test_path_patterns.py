@@ -60,6 +60,9 @@ ROOT, HOME = "/w/project", "/home/user"
         ("$HOME/.ssh", ["/home/user/.ssh/id"], ["/home/other/.ssh/id"]),
         ("~/.aws/**", ["/home/user/.aws/x/y"], ["/home/user/.awsome"]),
         ("[Ss]ecret/*", ["/w/project/Secret/caf\udce9"], ["/w/project/caf\udce9/x", "/w/project/caf\udce9"]),
+        ("config/**/*.pem", ["/w/project/config/a\nb/x.pem"], ["/w/project/config\n/x.pem"]),
+        ("a?b/**/*.p?m", ["/w/project/a\nb/c\nd/\n.pem"], []),
+        (r"app/\[id]", ["/w/project/app/[id]"], ["/w/project/app/i"]),
         ("a/caf?.txt", ["/w/project/a/caf\udce9.txt"], ["/w/project/a/caf\udce9\udce9.txt"]),
         ("$WORKSPACE/a?", ["/w/project/ab", "/w/project/ab/c"], ["/w/project/abc", "/w/project/x/ab"]),
         ("/", ["/", "/etc", "/w/project/a"], []),
@@ -90,7 +93,23 @@ def test_one_name_in_two_spellings_on_systems_that_treat_them_as_equal(monkeypat
 
 
 @pytest.mark.parametrize(
-    "pattern", ["", "  ", "!x", "#x", "a/../b", "$HOEM/x", "a\0b", r"u[\]]u", r"t[!a\-c]", "z[[:alpha:]]", "a/ "]
+    "pattern",
+    [
+        "",
+        "  ",
+        "!x",
+        "#x",
+        "a/../b",
+        "$HOEM/x",
+        "a\0b",
+        r"u[\]]u",
+        r"t[!a\-c]",
+        "z[[:alpha:]]",
+        "a/ ",
+        "n[x",
+        "a[]b",
+        "a[!]b",
+    ],
 )
 def test_no_pattern(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"pattern|known|class"):
