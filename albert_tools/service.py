@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -100,9 +101,15 @@ class ToolService(engine.ToolService):
 
         Raises:
             Failure: `io_error`: the home folder can't be found; `invalid_arguments`: the URL is wrong; `not_found`: the extra
-                ``fleet`` is not installed.
+                ``fleet`` is not installed; `governance_unavailable`: this process reads the names of files in another charset than
+                UTF-8.
             ValueError: the name of a primitive is taken, or `builtins` names none.
         """
+        charset = sys.getfilesystemencoding()
+        if charset != "utf-8":
+            # Rules and git name files in UTF-8, and bash would get a command's text as other words than those that were judged.
+            message = f"this process reads the names of files in {charset}, not in UTF-8"
+            raise Failure("governance_unavailable", message, hint="set PYTHONUTF8=1, or a locale in UTF-8")
         environ = dict(os.environ)
         if home is not None:
             environ["ALBERT_HOME"] = os.fspath(home) or "."

@@ -164,6 +164,14 @@ def test_the_home_folder_is_unknown(work: Path, monkeypatch: pytest.MonkeyPatch)
     assert caught.value.hint == "set HOME, or set ALBERT_HOME to an absolute path"
 
 
+def test_a_process_whose_charset_is_not_utf8(tmp_path: Path) -> None:
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "albert_tools.surfaces.cli", "--home", str(tmp_path), "tools"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "error[governance_unavailable]: this process reads the names of files in ascii, not in UTF-8" in done.stderr
+
+
 def test_rules_by_path(opened: Open, tmp_path: Path, work: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("deny: [list_directory]")
