@@ -102,7 +102,7 @@ class StepJournal:
         if self._exists or self._begins:
             return None
         self._begins = True
-        facts = {name: self.header[name] for name in ("tool", "version") if self.header.get(name)}
+        facts = {name: self.header[name] for name in ("tool", "version", "trace") if self.header.get(name)}
         return {"run": self.id, "state": "begun", **facts, "owner": self._record.owner}
 
     def new_rows(self) -> list[Step]:

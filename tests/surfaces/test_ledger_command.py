@@ -253,6 +253,10 @@ def test_a_resumed_run_is_in_the_trace_of_its_request(albert: Albert) -> None:
         waits = albert("run", *words, "--json").document()
         assert waits["error"]["code"] == "suspended"
         approval = waits["error"]["details"]["approval"]
+        # The same request by hand asks no second question. The trace is in the ledger nevertheless.
+        again = albert("run", *words, "--json").document()
+        found = albert("ledger", "query", "--trace", again["trace_id"], "--json").document()["entries"]
+        assert [e.get("state") for e in found if e["kind"] == "run"] == ["begun", "suspended"]
         done = albert("approvals", "answer", approval, "once", "--resume", "--json")
         assert done.code == 0
         found = albert("ledger", "query", "--trace", waits["trace_id"], "--json").document()["entries"]
