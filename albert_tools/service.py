@@ -22,11 +22,13 @@ from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.folders import within
 from albert_tools.engine.model.home_file import FolderFile
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.policy.settings import Governance, read_governance
+from albert_tools.engine.sandbox.command.view import own_python
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.engine.workspace.workspace import Workspace
@@ -120,6 +122,8 @@ class ToolService(engine.ToolService):
         registry.refresh = _Mounts(stored, registry)
         registry.refresh()
         workspace_or_failure = _workspace(workspace, homes)
+        if isinstance(workspace_or_failure, Workspace):
+            _import_from_last(str(workspace_or_failure.root))
         rules = _rules(
             governance, stored, workspace_or_failure, {*builtin_loaders(), *registry.primitive_names, *RESERVED}
         )
@@ -327,6 +331,21 @@ def _rules(
         return RulesSource(user, project, required=given is not None, ledger=home.record, primitives=primitives)
     except Failure as failure:
         return failure
+
+
+def _import_from_last(workspace: str) -> None:
+    """Move the folders in the workspace to the end of Python's path, except those of its installation.
+
+    The path begins with the folder of a script, or with the current one (`python -m`). A module that a tool writes there must not
+    replace an installed one, which the service imports when it first needs it.
+    """
+    own = own_python(workspace)
+
+    def is_last(folder: str) -> bool:
+        real = os.path.realpath(folder)
+        return within(real, workspace) and not within(real, *own)
+
+    sys.path.sort(key=is_last)
 
 
 def _import_primitives(

@@ -26,7 +26,9 @@ from pathlib import Path
 from typing import Self
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.folders import within
 from albert_tools.engine.policy.extra_roots import Root
+from albert_tools.engine.sandbox.command.view import own_python
 from albert_tools.engine.workspace import files, openat
 from albert_tools.engine.workspace.git_folders import in_git_folder
 from albert_tools.engine.workspace.hard_links import LinkIndex
@@ -125,6 +127,7 @@ class Resolver:
         self._view = False
         # A sealed folder outside `root` can't occur beneath the top, so it isn't compared for each file.
         self._sealed_inside = tuple(place for place in self.sealed if place.is_relative_to(root))
+        self._python = own_python(str(root))
         self._links = LinkIndex([*self.sealed, *self.secret])
         self.identity = openat.identity(os.fstat(self._tree.fd))
 
@@ -311,13 +314,16 @@ class Resolver:
                             raise protected(place.path, name)
 
     def _demand_unprotected(self, place: Place) -> None:
-        """Refuse a change of a path with a part that is named like Albert's or git's folder, or inside of a git folder."""
+        """Refuse a change of a path with a part that is named like Albert's or git's folder, or inside of a git folder or of the
+        Python that runs this service."""
         for part in place.parts if place.tree is self._tree else place.tree.parts + place.parts:
             folder_name = protected_folder(part)
             if folder_name is not None:
                 raise protected(place.path, folder_name)
         if in_git_folder(place.absolute):
             raise protected(place.path, GIT_FOLDER)
+        if within(place.absolute, *self._python):
+            raise albert_own(place.path, sealed=False)
 
     def _demand_unsealed(self, place: Place) -> None:
         """Refuse the path of a sealed folder. This check uses the path, because a folder that doesn't exist yet has no identity."""

@@ -21,7 +21,7 @@ from albert_tools.engine.model.folders import around, outermost, within
 from albert_tools.engine.model.marked_paths import START_UP
 from albert_tools.engine.policy.writable_paths import writable_in_workspace
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
-from albert_tools.engine.sandbox.command.view import View, programs
+from albert_tools.engine.sandbox.command.view import View, own_python
 from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.git_folders import git_folder_of, is_git_folder
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER, GIT_FOLDER, protected_folder
@@ -156,8 +156,7 @@ def _protected(root: str, start: str, folders: Iterable[str], own: str | None, f
     for name in _names(root):
         if name in START_UP or protected_folder(name) == ALBERT_FOLDER:
             yield f"{root}/{name}"
-    # The Python interpreter of the service, if it is in the workspace.
-    yield from (path for path in programs() if path != root and within(path, root))
+    yield from (path for path in own_python(root) if os.path.isdir(path))
     for place in _places(root, start):
         git = f"{place}/{GIT_FOLDER}"
         if os.path.isfile(git) and not os.path.islink(git):

@@ -172,6 +172,46 @@ def test_a_process_whose_charset_is_not_utf8(tmp_path: Path) -> None:
     assert "error[governance_unavailable]: this process reads the names of files in ascii, not in UTF-8" in done.stderr
 
 
+IN_THE_WORKSPACE = """
+from albert_tools import SyncToolService
+
+with SyncToolService.open(home="../home", workspace=".") as service:
+    module = "open('imported', 'w')"
+    service.invoke("write_file", {"path": "src/re2.py", "content": module}).value()
+    service.invoke("search_text", {"pattern": "(x+)y"}).value()
+import beside
+"""
+
+
+def test_no_tool_replaces_a_module_that_the_service_imports_later(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "src").mkdir(parents=True)
+    (work / ".albert").mkdir()
+    (work / "src" / "app.py").write_text(IN_THE_WORKSPACE)
+    (work / "src" / "beside.py").write_text("print('the application imports its own modules')")
+    done = subprocess.run([sys.executable, "src/app.py"], cwd=work, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("the application imports its own modules\n", "")
+    assert not (work / "imported").exists()
+
+
+def test_no_tool_changes_the_python_of_the_service(opened: Open, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = work / "env" / "lib" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "a.py").write_text("x = 1\n")
+    monkeypatch.setattr(sys, "prefix", str(work / "env"))
+    service = opened()
+    for name, arguments in (
+        ("write_file", {"path": "env/lib/site-packages/re2.py", "content": "x"}),
+        ("edit_file", {"path": "env/lib/site-packages/a.py", "old_text": "1", "new_text": "2"}),
+        ("copy_file", {"source": "env/lib/site-packages/a.py", "target": "env/lib/b.pth"}),
+        ("make_directory", {"path": "env/lib/more"}),
+    ):
+        error = service.invoke(name, arguments).error
+        assert error is not None
+        assert (error.code, error.rule) == ("permission_denied", "albert_own"), name
+    assert service.invoke("write_file", {"path": "environment.py", "content": "x"}).ok
+
+
 def test_rules_by_path(opened: Open, tmp_path: Path, work: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("deny: [list_directory]")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
+import site
 import sys
 from collections.abc import Iterator
 
@@ -82,6 +83,14 @@ def programs() -> list[str]:
         if os.access(real, os.R_OK | os.X_OK) and not within(real, *SYSTEM, *folders):
             folders.append(real)
     return folders
+
+
+def own_python(root: str) -> tuple[str, ...]:
+    """The folders in a workspace from which the Python of this service imports: of its installation, and of what the user has
+    installed. Whoever changes a file there changes the service."""
+    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    folders = (os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, *user))
+    return tuple(dict.fromkeys(path for path in folders if path != root and within(path, root)))
 
 
 def loaders() -> list[str]:
