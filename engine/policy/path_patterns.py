@@ -218,7 +218,7 @@ def expanded(pattern: str, home: str, workspace: str) -> str:
         raise ValueError(
             "a class can't contain a backslash or a name such as [:alpha:]; list its characters, or use '*'"
         )
-    if "[" in _ONE_CHARACTER.sub("", pattern):
+    if any("[" in _ONE_CHARACTER.sub("", part) for part in pattern.split("/")):
         raise ValueError(r"a class needs a ']' at its end; for the character '[', write '\['")
     if ".." in pattern.split("/"):
         raise ValueError("a pattern can't contain '..'; write the path that it leads to")
@@ -289,7 +289,7 @@ def _matcher(text: str) -> _Matcher:
 
     try:
         spec = GitIgnoreSpec.from_lines([_UNMATCHED.sub("\ufffd", text)])
-    except ValueError as error:
+    except (ValueError, re.error) as error:
         raise ValueError(f"it is not a pattern: {error}") from None
     return lambda path: spec.match_file(_UNMATCHED.sub("\ufffd", path))
 

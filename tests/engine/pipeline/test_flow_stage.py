@@ -681,6 +681,22 @@ class TestAProgram:
         assert caught.value.rule == "deny_flow.0"
 
     @pytest.mark.parametrize(
+        ("to", "asks"),
+        [
+            ('str(page == "a page")', True),
+            ("f'{page > \"b\"}'", True),
+            ('"T" + (page != "x") * "rue"', True),
+            ('["ada", "eve"][page == "x"]', True),
+            ('str("ada" == "eve")', False),
+        ],
+    )
+    def test_a_rule_with_control_asks_about_a_truth_value(self, make_bench: Any, to: str, asks: bool) -> None:
+        asking = [{"from": {"source": ["web"]}, "to": "recipient", "control": True}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"ask_flow": asking}))
+        agent.bench.define(f'page = tools.page(url="https://example.org/")\n    tools.send(to={to}, text="hello")')
+        assert (agent.call("t").error is not None) == asks
+
+    @pytest.mark.parametrize(
         ("call", "is_denied"),
         [
             ("current_time()", True),

@@ -107,6 +107,8 @@ def test_one_name_in_two_spellings_on_systems_that_treat_them_as_equal(monkeypat
         "z[[:alpha:]]",
         "a/ ",
         "n[x",
+        "a[/]b",
+        "[z-a]",
         "a[]b",
         "a[!]b",
     ],
