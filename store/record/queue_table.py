@@ -34,6 +34,13 @@ _ANSWER = "UPDATE queued SET stage = 'ready' WHERE waits = ? AND waits <> '' AND
 _RELEASE = "UPDATE queued SET stage = 'later', n = ?, tries = tries - 1 WHERE run = ? AND stage = 'taken' AND tries > 0"
 _FIELDS = "queued.run, queue, priority, workspace, needs, waits, tries, runs.owner, runs.changed, stage, runs.state"
 _JOINED = "FROM queued JOIN runs ON runs.id = queued.run"
+#: The sessions of which a run is taken, with all around them and within these; '' for the owner.
+_BUSY = f"""
+WITH RECURSIVE around(id) AS (
+  SELECT session {_JOINED} WHERE stage = 'taken'
+  UNION SELECT parent FROM sessions JOIN around ON sessions.id = around.id WHERE parent <> ''),
+busy(id) AS (SELECT id FROM around UNION SELECT sessions.id FROM sessions JOIN busy ON parent = busy.id WHERE parent <> '')
+SELECT id FROM busy"""
 _WORKER = """
 INSERT INTO workers(name, owner, at, data) VALUES (?, ?, ?, ?)
 ON CONFLICT(name) DO UPDATE SET owner = excluded.owner, at = excluded.at, data = excluded.data
@@ -115,17 +122,19 @@ class QueueTable:
         values = (*queues, *workspaces, *needs, MAX_TRIES)
         # Each stage is read in the order of the index, up to the first run.
         stages = {
+            # First a run of a session of which no run is taken, so that nobody waits for a long queue of another session.
+            f"stage = 'ready' AND runs.session NOT IN ({_BUSY})": (),
             "stage = 'ready'": (),
             "stage = 'later' AND runs.changed < ?": (before,),
             f"stage = 'taken' AND runs.owner IN ({_marks(dead)})": (*dead,),
         }
         first = " UNION ALL ".join(
-            f"SELECT * FROM (SELECT queued.run, priority, queued.n {_JOINED} WHERE {stage} AND {mine} "
+            f"SELECT * FROM (SELECT queued.run, priority, {min(number, 1)} AS turn, queued.n {_JOINED} WHERE {stage} AND {mine} "
             f"ORDER BY priority, queued.n LIMIT 1) AS stage{number}"
             for number, stage in enumerate(stages)
         )
         row = self._database.row(
-            f"SELECT run FROM ({first}) AS found ORDER BY priority, n LIMIT 1",
+            f"SELECT run FROM ({first}) AS found ORDER BY priority, turn, n LIMIT 1",
             [value for more in stages.values() for value in (*more, *values)],
         )
         return None if row is None else str(row[0])

@@ -35,11 +35,13 @@ def queue_of(record: Record, rules: Mapping[str, QueueRules] = FREE) -> RunQueue
     return RunQueue(record, RateLimits(record), lambda: rules)
 
 
-def put(record: Record, queue: str = "q", priority: int = 100, workspace: str = "/w", run: str = "") -> str:
+def put(
+    record: Record, queue: str = "q", priority: int = 100, workspace: str = "/w", run: str = "", session: str = ""
+) -> str:
     """Queue a run, and return its id."""
     run = run or os.urandom(8).hex()
     with record.transaction():
-        begun(Runs(record), run, HEADER)
+        begun(Runs(record), run, HEADER | ({"session": session} if session else {}))
         record.append("queued", {"run": run, "queue": queue, "priority": priority, "workspace": workspace})
     record.journals.clear()
     return run
@@ -59,6 +61,19 @@ def test_the_lowest_priority_and_then_the_oldest_is_first(record: Record) -> Non
     late, first, second, urgent = put(record, priority=200), put(record), put(record), put(record, priority=1)
     queue = queue_of(record)
     assert [taken(queue) for _ in range(5)] == [urgent, first, second, late, None]
+
+
+def test_a_session_of_which_no_run_is_taken_comes_first(record: Record) -> None:
+    for name, parent in (("busy", ""), ("within", "busy"), ("deeper", "within"), ("other", ""), ("around", "")):
+        record.append("session", {"session": name, "hash": name, "parent": parent})
+    one, two = put(record, session="within"), put(record, session="busy")
+    more = [put(record, session=name) for name in ("deeper", "busy", "within")]
+    other, of_the_owner, late = put(record, session="other"), put(record), put(record, priority=200, session="around")
+    again, of_the_owner_too = put(record, session="other"), put(record)
+    queue = queue_of(record)
+    assert [taken(queue) for _ in range(5)] == [one, other, of_the_owner, two, more[0]]
+    end(record, other)
+    assert [taken(queue) for _ in range(6)] == [again, more[1], more[2], of_the_owner_too, late, None]
 
 
 def test_a_worker_takes_runs_of_its_queues_and_workspaces(record: Record) -> None:
