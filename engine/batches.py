@@ -142,21 +142,21 @@ class Batches:
         """The result of each item in order: ``{value}``, or ``{error}`` with the message of a failure. One run at a time is read.
 
         Raises:
-            Failure: `suspended` at the first run that has not ended; that of a run that has failed.
+            Failure: `suspended` at the first run that has not ended; after all results, that of the first run that has failed.
         """
-        for run in batch.runs:
+        error: Failure | None = None
+        for number, run in enumerate(batch.runs):
             ended = self._result(run)
             if ended is None:
                 hint = f"wait for its end: `albert batch show {batch.batch}`"
                 raise Failure("suspended", f"the run {run} has no result yet", hint=hint)
-            if ended.error is not None:
-                raise ended.error
-            yield from ended.output
+            yield from self._results(batch, number, ended)
+            error = error or ended.error
+        if error is not None:
+            raise error
 
     def part(self, batch: Batch, first: int, count: int) -> list[Json]:
         """At most `count` results from item `first` on, as `results`; fewer if a run has not ended.
-
-        A run that has failed has its error for each item.
 
         Raises:
             Failure: `damaged`, `io_error`.
@@ -167,9 +167,7 @@ class Batches:
             ended = self._result(run)
             if ended is None:
                 break
-            items = min(batch.per_run, batch.items - number * batch.per_run)
-            results = ended.output if ended.error is None else [{"error": ended.error.message}] * items
-            part += results[left_out:]
+            part += self._results(batch, number, ended)[left_out:]
             left_out = 0
             if len(part) >= count:
                 break
@@ -183,6 +181,15 @@ class Batches:
             if failure.code != "not_found":
                 raise
             return None
+
+    def _results(self, batch: Batch, number: int, ended: ToolResult) -> list[Json]:
+        """The results of the items of a run. If it has failed, each item whose call has not ended has its error."""
+        if ended.error is None:
+            assert isinstance(ended.output, list)
+            return ended.output
+        outputs = self._runs.outputs(batch.runs[number])
+        steps = (f"0.{item}.0" for item in range(min(batch.per_run, batch.items - number * batch.per_run)))
+        return [{"value": outputs[step]} if step in outputs else {"error": ended.error.message} for step in steps]
 
     def _state(self, run: str) -> str:
         try:

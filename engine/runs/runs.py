@@ -206,13 +206,13 @@ class RunManager:
         """The recorded result of a run. Raises Failure `not_found` if the run has no result yet, and those of `show`."""
         return self._recorded(self._load(run), self._context)
 
-    def outputs(self, run: str) -> builtins.list[Json]:
-        """The recorded outputs of the calls that a run made. Those that were forgotten are left out. Raises as `show`."""
-        contents, outputs = self._context.contents, builtins.list[Json]()
+    def outputs(self, run: str) -> dict[str, Json]:
+        """The recorded outputs of the calls that a run made, by step. Those that were forgotten are left out. Raises as `show`."""
+        contents, outputs = self._context.contents, dict[str, Json]()
         for entry in self._load(run).entries:
             if entry.get("t") == "end" and "error" not in entry and "unknown" not in entry:
                 with suppress(Failure):
-                    outputs.append(value_of(entry, contents))
+                    outputs[entry["step"]] = value_of(entry, contents)
         return outputs
 
     def _load(self, run: str) -> LoadedRun:

@@ -12,7 +12,7 @@ import pytest
 from albert_tools import Failure, ToolService
 from albert_tools.engine.call.context import Queued
 
-RULES: dict[str, Any] = {"loops": {"requests_per_hour": 3}}
+RULES: dict[str, Any] = {"loops": {"requests_per_hour": 3}, "limits": {"calls": 5}}
 
 
 class Killed(BaseException):
@@ -68,6 +68,21 @@ async def test_a_lasting_answer_holds_for_its_batch_alone(service: ToolService) 
     again = await first_error("b")
     assert again is not None
     assert again.code == "suspended"
+
+
+async def test_of_a_run_that_fails_the_calls_that_have_ended_have_results(service: ToolService) -> None:
+    items = [{"path": name, "content": name} for name in "abcdefgh"]
+    started = (await service.invoke("start_batch", {"tool": "write_file", "items": items})).value()["batch"]
+    batch = service.batches.get(started)
+    (run,) = batch.runs
+    error = (await service.resume(run)).error
+    assert error is not None
+    results = service.batches.part(batch, 0, 100)
+    assert [r["value"]["path"] if "value" in r else r["error"] for r in results] == [*"abcde", *[error.message] * 3]
+    assert service.batches.part(batch, 4, 2) == results[4:6]
+    read = []
+    with pytest.raises(Failure, match="stopped at 5 tool calls"):
+        read += service.batches.results(batch)
 
 
 async def test_a_batch_of_batches_is_refused(service: ToolService) -> None:
