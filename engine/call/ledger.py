@@ -137,7 +137,7 @@ def waits(call: Call, run: Run) -> Failure | None:
     """Charge a request that waits for an answer or for a worker: its time, and the request, which is not counted again when it is
     resumed. Returns the failure if the session may make no more requests; nothing is charged then.
 
-    A call that waits for an answer already has an entry, its question.
+    The question can be one that is open already, and only tools have runs, so this entry has the trace.
     """
     session = run.session
     if session.id is None:
@@ -145,11 +145,11 @@ def waits(call: Call, run: Run) -> Failure | None:
     counts, windows = run.service.record.rate_limits, [window for window in call.windows if window[0] == SESSION]
     try:
         with run.service.ledger.transaction():
-            data = _time_used(call, run)
+            data = {"call": call.id, "tool": call.name, **_caller(call, run), **_time_used(call, run)}
             if windows:
                 counts.demand(windows, session.lineage(), call.name)
                 data |= counts.use(windows, session.lineage())
-            run.service.ledger.append("use", data)
+            run.service.ledger.append("waits", data)
     except Failure as failure:
         # If the ledger can't be written, the next call is denied.
         return failure if failure.code == "rate_limited" else None

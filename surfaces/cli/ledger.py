@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
     "checkpoint call result denied malformed repeated settled mode definition removal copied review policy rules_imported run "
-    "asked answered approval_revoked session session_ended session_times queued taken run_changes batch schedule "
+    "asked waits answered approval_revoked session session_ended session_times queued taken run_changes batch schedule "
     "schedule_removed notified".split()
 )
 
@@ -158,6 +158,7 @@ class _Form(NamedTuple):
 _FORMS = {
     "settled": _Form("!", "yellow", "{tool} was interrupted: {outcome}", optional="problem", more=": {problem}"),
     "asked": _Form("?", "yellow", "a person is asked: {message} ({rule_id})", "approval"),
+    "waits": _Form("·", "dim", "{tool} waits"),
     "answered": _Form("!", "yellow", "{by} answered {choice}", "approval"),
     "approval_revoked": _Form("!", "yellow", "the approval was revoked", "approval"),
     "notified": _Form(

@@ -362,6 +362,17 @@ def test_rules_may_name_actions(make_bench: Any) -> None:
     assert bench.service.within(lambda s: mistakes(s, s.governance)) == []
 
 
+def test_each_request_about_an_open_question_has_its_trace_in_the_ledger(make_bench: Any) -> None:
+    bench = make_bench(governance={"tools": {"define_tool": {"requires_approval_in_modes": ["NORMAL"]}}})
+    token = opened(bench)[1]
+    for _ in range(3):
+        refused(lambda: bench.service.define(DEPLOY, session=token))
+    assert len(entries(bench, "asked")) == 1
+    waits = entries(bench, "waits")
+    assert [e["tool"] for e in waits] == ["define_tool"] * 3
+    assert len({e["trace"] for e in waits}) == 3
+
+
 def test_replacing_what_another_defined_needs_a_yes(make_bench: Any) -> None:
     bench = make_bench()
     service = bench.service
