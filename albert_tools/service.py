@@ -122,8 +122,6 @@ class ToolService(engine.ToolService):
         registry.refresh = _Mounts(stored, registry)
         registry.refresh()
         workspace_or_failure = _workspace(workspace, homes)
-        if isinstance(workspace_or_failure, Workspace):
-            _import_from_last(str(workspace_or_failure.root))
         rules = _rules(
             governance, stored, workspace_or_failure, {*builtin_loaders(), *registry.primitive_names, *RESERVED}
         )
@@ -302,7 +300,9 @@ def _library() -> Library | None:
 def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Workspace | Failure:
     try:
         folder = Path(named) if named is not None else None
-        return find_workspace(folder, Path.cwd(), Path.home(), homes.albert, (homes.config, homes.cache, homes.state))
+        found = find_workspace(folder, Path.cwd(), Path.home(), homes.albert, (homes.config, homes.cache, homes.state))
+        _search_workspace_last(str(found.root))
+        return found
     except Failure as failure:
         return failure
     except (OSError, RuntimeError) as error:
@@ -312,6 +312,22 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Workspace 
             f"the workspace can't be found: {error}",
             hint="change to a folder that exists, and set HOME",
         )
+
+
+def _search_workspace_last(workspace: str) -> None:
+    """Move the folders in the workspace to the end of `sys.path`, except those of the Python installation.
+
+    The path begins with the folder of a script, or with the current one (`python -m`). A module that a tool writes there must not
+    replace an installed one, which the service imports when it first needs it.
+    """
+    own = own_python(workspace)
+
+    def in_workspace(folder: str) -> bool:
+        real = os.path.realpath(folder)
+        return within(real, workspace) and not within(real, *own)
+
+    # Sorting in place would leave the path empty meanwhile, for other threads.
+    sys.path[:] = sorted(sys.path, key=in_workspace)
 
 
 def _rules(
@@ -331,21 +347,6 @@ def _rules(
         return RulesSource(user, project, required=given is not None, ledger=home.record, primitives=primitives)
     except Failure as failure:
         return failure
-
-
-def _import_from_last(workspace: str) -> None:
-    """Move the folders in the workspace to the end of Python's path, except those of its installation.
-
-    The path begins with the folder of a script, or with the current one (`python -m`). A module that a tool writes there must not
-    replace an installed one, which the service imports when it first needs it.
-    """
-    own = own_python(workspace)
-
-    def is_last(folder: str) -> bool:
-        real = os.path.realpath(folder)
-        return within(real, workspace) and not within(real, *own)
-
-    sys.path.sort(key=is_last)
 
 
 def _import_primitives(

@@ -183,13 +183,14 @@ class Batches:
             return None
 
     def _results(self, batch: Batch, number: int, ended: ToolResult) -> list[Json]:
-        """The results of the items of a run. If it has failed, each item whose call has not ended has its error."""
+        """The results of the items of a run. If the run has failed, items whose calls have not ended get its error."""
         if ended.error is None:
             assert isinstance(ended.output, list)
             return ended.output
         outputs = self._runs.outputs(batch.runs[number])
         steps = (f"0.{item}.0" for item in range(min(batch.per_run, batch.items - number * batch.per_run)))
-        return [{"value": outputs[step]} if step in outputs else {"error": ended.error.message} for step in steps]
+        ends = (outputs.get(step, ended.error) for step in steps)
+        return [{"error": end.message} if isinstance(end, Failure) else {"value": end} for end in ends]
 
     def _state(self, run: str) -> str:
         try:

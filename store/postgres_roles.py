@@ -25,7 +25,7 @@ ROLES = ("worker", "author", "reviewer", "operator")
 ENTRIES = {
     "worker": "approval_revoked approval_used asked batch call clock_set_back copied denied escape handed malformed notified "
     "policy queued repeat repeated result run run_cancelled run_changes run_opened schedule_begun session session_ended "
-    "session_times settled shown steps stored taken use worker worker_ended",
+    "session_times settled shown steps stored taken use waits worker worker_ended",
     "author": "definition removal",
     "reviewer": "answered review",
     "operator": "checkpoint mode rules_imported runs_swept schedule schedule_removed",

@@ -27,7 +27,7 @@ from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.workspace.opened_file import OpenedFile
 
-#: Bytes of one file that is read as text or changed, if the rules set no lower limit. They set 10 MiB, unless the owner changes it.
+#: The most bytes of a file that is read as text or changed. The rules can set less; by default 10 MiB.
 MAX_FILE = MAX_WRITE
 
 #: What is true of the result of a write. A write follows no link, so the path of the file is that of the call.

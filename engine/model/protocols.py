@@ -204,11 +204,14 @@ class QueueTable(Protocol):
     """The runs of queues, and the workers that execute them."""
 
     def ready(self, queues: Collection[str], workspaces: Collection[str], needs: Collection[str]) -> str | None:
-        """The next run that a worker can go on with, by priority and age, or None.
+        """The next run that a worker can go on with, or None: by priority, then by turns of the sessions, then by age.
 
         Only runs of these queues and workspaces count that have not begun, or need one of `needs`. The workspace ``git+`` stands
         for all checkouts.
         """
+
+    def serve(self, run: str) -> None:
+        """Note that this process executes a run: it is the turn of other sessions. Sessions within a session count as one."""
 
     def running(self, queue: str) -> int:
         """The number of runs of a queue that living processes execute."""

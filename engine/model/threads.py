@@ -55,9 +55,13 @@ class _Threads:
     def take(self, job: _Job) -> None:
         with self._lock:
             if job.client and sum(other.client == job.client for other in self._running_on) >= MAX_LEFT_OF_CLIENT:
-                message = f"{MAX_LEFT_OF_CLIENT} earlier calls of this session still run after their time"
-                hint = "call it again when some of them have ended"
-                raise Failure("timeout", f"{message}, so {job.name} did not begin", hint=hint)
+                raise Failure(
+                    "timeout",
+                    f"{MAX_LEFT_OF_CLIENT} earlier calls of this session, and of those around and within it, still run after their "
+                    f"time, so {job.name} did not begin",
+                    hint="call it again when some of them have ended",
+                    retryable=True,
+                )
             if self._idle:
                 self._idle.pop().put(job)
             elif self._number < MAX_THREADS:

@@ -110,7 +110,12 @@ async def _repeated(manager: RunManager, run: RunView, version: str, files_in: F
 def _files(manager: RunManager, run: RunView, files_in: FilesIn) -> str:
     """What a run did to files. Those that it was told about, and those that are there now, have stayed."""
     effects = [(str(e.get("kind")), e) for step in run.steps for e in step["effects"]]
-    named = [path for output in manager.outputs(run.id).values() for path in paths_in(output)]
+    named = [
+        path
+        for output in manager.outputs(run.id).values()
+        if not isinstance(output, Failure)
+        for path in paths_in(output)
+    ]
     gone = [str(facts.get("path")) for kind, facts in effects if kind == "delete"]
     for folder in [*dict.fromkeys(map(posixpath.dirname, gone))][:MAX_FOLDERS]:
         with suppress(Failure):

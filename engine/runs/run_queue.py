@@ -56,6 +56,7 @@ class RunQueue:
                 queue = table.queue_of(run) or ""
                 used = self._limits.use([(_window(queue), 0)], ()) if rules[queue].per_hour is not None else {}
                 ledger.append("taken", {"run": run, "owner": ledger.owner, "worker": worker, **used})
+                table.serve(run)
         return run
 
     def release(self, run: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -22,6 +21,7 @@ from albert_tools.engine.call.journal_reader import (
     check_form,
     last_state,
     load_value,
+    read_failure,
     result_of,
     value_of,
 )
@@ -206,14 +206,17 @@ class RunManager:
         """The recorded result of a run. Raises Failure `not_found` if the run has no result yet, and those of `show`."""
         return self._recorded(self._load(run), self._context)
 
-    def outputs(self, run: str) -> dict[str, Json]:
-        """The recorded outputs of the calls that a run made, by step. Those that were forgotten are left out. Raises as `show`."""
-        contents, outputs = self._context.contents, dict[str, Json]()
+    def outputs(self, run: str) -> dict[str, Json | Failure]:
+        """How the calls of a run have ended, by step: their recorded outputs or errors. Raises as `show`."""
+        contents, ends = self._context.contents, dict[str, Json | Failure]()
         for entry in self._load(run).entries:
-            if entry.get("t") == "end" and "error" not in entry and "unknown" not in entry:
-                with suppress(Failure):
-                    outputs[entry["step"]] = value_of(entry, contents)
-        return outputs
+            if entry.get("t") == "end" and "unknown" not in entry:
+                try:
+                    end = read_failure(entry["error"]) if "error" in entry else value_of(entry, contents)
+                except Failure as forgotten:
+                    end = forgotten
+                ends[entry["step"]] = end
+        return ends
 
     def _load(self, run: str) -> LoadedRun:
         loaded = self._store.load(run)

@@ -127,7 +127,8 @@ class Resolver:
         self._view = False
         # A sealed folder outside `root` can't occur beneath the top, so it isn't compared for each file.
         self._sealed_inside = tuple(place for place in self.sealed if place.is_relative_to(root))
-        self._python = own_python(str(root))
+        # Some file systems ignore case.
+        self._python = [path.casefold() for path in own_python(str(root))]
         self._links = LinkIndex([*self.sealed, *self.secret])
         self.identity = openat.identity(os.fstat(self._tree.fd))
 
@@ -322,7 +323,7 @@ class Resolver:
                 raise protected(place.path, folder_name)
         if in_git_folder(place.absolute):
             raise protected(place.path, GIT_FOLDER)
-        if within(place.absolute, *self._python):
+        if within(place.absolute.casefold(), *self._python):
             raise albert_own(place.path, sealed=False)
 
     def _demand_unsealed(self, place: Place) -> None:

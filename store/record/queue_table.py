@@ -34,13 +34,6 @@ _ANSWER = "UPDATE queued SET stage = 'ready' WHERE waits = ? AND waits <> '' AND
 _RELEASE = "UPDATE queued SET stage = 'later', n = ?, tries = tries - 1 WHERE run = ? AND stage = 'taken' AND tries > 0"
 _FIELDS = "queued.run, queue, priority, workspace, needs, waits, tries, runs.owner, runs.changed, stage, runs.state"
 _JOINED = "FROM queued JOIN runs ON runs.id = queued.run"
-#: The sessions of which a run is taken, with all around them and within these; '' for the owner.
-_BUSY = f"""
-WITH RECURSIVE around(id) AS (
-  SELECT session {_JOINED} WHERE stage = 'taken'
-  UNION SELECT parent FROM sessions JOIN around ON sessions.id = around.id WHERE parent <> ''),
-busy(id) AS (SELECT id FROM around UNION SELECT sessions.id FROM sessions JOIN busy ON parent = busy.id WHERE parent <> '')
-SELECT id FROM busy"""
 _WORKER = """
 INSERT INTO workers(name, owner, at, data) VALUES (?, ?, ?, ?)
 ON CONFLICT(name) DO UPDATE SET owner = excluded.owner, at = excluded.at, data = excluded.data
@@ -107,6 +100,10 @@ class QueueTable:
     def __init__(self, database: Database, alive: Callable[[str], bool]) -> None:
         self._database = database
         self._alive = alive
+        #: When each outermost session was last served here; the outermost session around each one.
+        self._served: dict[str, int] = {}
+        self._turn = 0
+        self._around: dict[str, str] = {}
 
     def ready(self, queues: Collection[str], workspaces: Collection[str], needs: Collection[str]) -> str | None:
         """See the protocol."""
@@ -119,25 +116,29 @@ class QueueTable:
             f"queue IN ({_marks(queues)}) AND {place} IN ({_marks(workspaces)}) AND needs IN ('', {_marks(needs)}) "
             "AND tries < ?"
         )
-        values = (*queues, *workspaces, *needs, MAX_TRIES)
-        # Each stage is read in the order of the index, up to the first run.
-        stages = {
-            # First a run of a session of which no run is taken, so that nobody waits for a long queue of another session.
-            f"stage = 'ready' AND runs.session NOT IN ({_BUSY})": (),
-            "stage = 'ready'": (),
-            "stage = 'later' AND runs.changed < ?": (before,),
-            f"stage = 'taken' AND runs.owner IN ({_marks(dead)})": (*dead,),
-        }
-        first = " UNION ALL ".join(
-            f"SELECT * FROM (SELECT queued.run, priority, {min(number, 1)} AS turn, queued.n {_JOINED} WHERE {stage} AND {mine} "
-            f"ORDER BY priority, queued.n LIMIT 1) AS stage{number}"
-            for number, stage in enumerate(stages)
+        stage = f"(stage = 'ready' OR stage = 'later' AND runs.changed < ? OR stage = 'taken' AND runs.owner IN ({_marks(dead)}))"
+        of_session = f"row_number() OVER (PARTITION BY runs.session ORDER BY priority, queued.n) AS place {_JOINED}"
+        rows = self._database.rows(
+            f"SELECT run, session, priority FROM (SELECT queued.run, runs.session, priority, queued.n, {of_session} "
+            f"WHERE {stage} AND {mine}) AS found WHERE place = 1 ORDER BY priority, n",
+            (before, *dead, *queues, *workspaces, *needs, MAX_TRIES),
         )
-        row = self._database.row(
-            f"SELECT run FROM ({first}) AS found ORDER BY priority, turn, n LIMIT 1",
-            [value for more in stages.values() for value in (*more, *values)],
-        )
-        return None if row is None else str(row[0])
+        first = [(run, session) for run, session, priority in rows if priority == rows[0][2]]
+        # The oldest run of the session that was served the longest time ago, so that nobody waits for another's long queue.
+        return min(first, key=lambda each: self._served.get(self._outermost(each[1]), 0))[0] if first else None
+
+    def serve(self, run: str) -> None:
+        """See the protocol."""
+        (session,) = self._database.row("SELECT session FROM runs WHERE id = ?", (run,)) or ("",)
+        self._turn += 1
+        self._served[self._outermost(session)] = self._turn
+
+    def _outermost(self, session: str) -> str:
+        """The session around a session that is in no other one; '' for the owner."""
+        if session not in self._around:
+            row = self._database.row("SELECT parent FROM sessions WHERE id = ?", (session,))
+            self._around[session] = self._outermost(row[0]) if row and row[0] else session
+        return self._around[session]
 
     def running(self, queue: str) -> int:
         """See the protocol."""

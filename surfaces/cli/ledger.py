@@ -158,7 +158,7 @@ class _Form(NamedTuple):
 _FORMS = {
     "settled": _Form("!", "yellow", "{tool} was interrupted: {outcome}", optional="problem", more=": {problem}"),
     "asked": _Form("?", "yellow", "a person is asked: {message} ({rule_id})", "approval"),
-    "waits": _Form("·", "dim", "{tool} waits"),
+    "waits": _Form("·", "dim", "{tool} waits for an answer or a worker"),
     "answered": _Form("!", "yellow", "{by} answered {choice}", "approval"),
     "approval_revoked": _Form("!", "yellow", "the approval was revoked", "approval"),
     "notified": _Form(

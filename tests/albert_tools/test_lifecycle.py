@@ -164,6 +164,7 @@ def test_the_home_folder_is_unknown(work: Path, monkeypatch: pytest.MonkeyPatch)
     assert caught.value.hint == "set HOME, or set ALBERT_HOME to an absolute path"
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS always names files in UTF-8")
 def test_a_process_whose_charset_is_not_utf8(tmp_path: Path) -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     command = [sys.executable, "-m", "albert_tools.surfaces.cli", "--home", str(tmp_path), "tools"]
@@ -204,7 +205,7 @@ def test_no_tool_changes_the_python_of_the_service(opened: Open, work: Path, mon
         ("write_file", {"path": "env/lib/site-packages/re2.py", "content": "x"}),
         ("edit_file", {"path": "env/lib/site-packages/a.py", "old_text": "1", "new_text": "2"}),
         ("copy_file", {"source": "env/lib/site-packages/a.py", "target": "env/lib/b.pth"}),
-        ("make_directory", {"path": "env/lib/more"}),
+        ("make_directory", {"path": "ENV/lib/more"}),
     ):
         error = service.invoke(name, arguments).error
         assert error is not None

@@ -369,7 +369,7 @@ def test_each_request_about_an_open_question_has_its_trace_in_the_ledger(make_be
         refused(lambda: bench.service.define(DEPLOY, session=token))
     assert len(entries(bench, "asked")) == 1
     waits = entries(bench, "waits")
-    assert [e["tool"] for e in waits] == ["define_tool"] * 3
+    assert [(e["tool"], "used" in e) for e in waits] == [("define_tool", True)] * 3
     assert len({e["trace"] for e in waits}) == 3
 
 

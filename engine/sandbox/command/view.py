@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import glob
 import os
-import site
 import sys
 from collections.abc import Iterator
 
@@ -85,12 +84,9 @@ def programs() -> list[str]:
     return folders
 
 
-def own_python(root: str) -> tuple[str, ...]:
-    """The folders in a workspace from which the Python of this service imports: of its installation, and of what the user has
-    installed. Whoever changes a file there changes the service."""
-    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
-    folders = (os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, *user))
-    return tuple(dict.fromkeys(path for path in folders if path != root and within(path, root)))
+def own_python(root: str) -> list[str]:
+    """The folders of this Python installation that are in a workspace. A change of a file there changes the service."""
+    return [path for path in programs() if path != root and within(path, root)]
 
 
 def loaders() -> list[str]:

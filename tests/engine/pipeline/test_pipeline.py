@@ -346,7 +346,7 @@ def test_a_session_whose_threads_run_on_leaves_threads_for_others(
         assert bench.service.invoke("stubborn", {"forever": True}, session=token).error.code == "timeout"
     for token in (one, within_it):
         error = bench.service.invoke("stubborn", {"forever": False}, session=token).error
-        assert error.message == "2 earlier calls of this session still run after their time, so stubborn did not begin"
+        assert error.message.endswith("still run after their time, so stubborn did not begin")
     for token in (other, None):
         assert bench.service.invoke("stubborn", {"forever": False}, session=token).value() == 1
     going_on.set()

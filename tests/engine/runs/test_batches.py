@@ -70,19 +70,20 @@ async def test_a_lasting_answer_holds_for_its_batch_alone(service: ToolService) 
     assert again.code == "suspended"
 
 
-async def test_of_a_run_that_fails_the_calls_that_have_ended_have_results(service: ToolService) -> None:
-    items = [{"path": name, "content": name} for name in "abcdefgh"]
-    started = (await service.invoke("start_batch", {"tool": "write_file", "items": items})).value()["batch"]
-    batch = service.batches.get(started)
-    (run,) = batch.runs
-    error = (await service.resume(run)).error
-    assert error is not None
+async def test_ended_calls_keep_their_results_if_their_run_fails(service: ToolService) -> None:
+    items = [{"path": name, "content": name} for name in ("missing/a", *"bcdefghi")]
+    arguments = {"tool": "write_file", "items": items, "per_run": 7}
+    batch = service.batches.get((await service.invoke("start_batch", arguments)).value()["batch"])
+    errors = [(await service.resume(run)).error for run in batch.runs]
+    assert [error and error.code for error in errors] == ["call_limit", None]
     results = service.batches.part(batch, 0, 100)
-    assert [r["value"]["path"] if "value" in r else r["error"] for r in results] == [*"abcde", *[error.message] * 3]
+    shown = [str(r["value"]["path"] if "value" in r else r["error"]) for r in results]
+    assert shown == ["there is nothing at 'missing/a'", *"bcde", *["stopped at 5 tool calls"] * 2, *"hi"]
     assert service.batches.part(batch, 4, 2) == results[4:6]
     read = []
     with pytest.raises(Failure, match="stopped at 5 tool calls"):
-        read += service.batches.results(batch)
+        read.extend(service.batches.results(batch))
+    assert read == results
 
 
 async def test_a_batch_of_batches_is_refused(service: ToolService) -> None:

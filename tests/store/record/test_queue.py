@@ -63,17 +63,17 @@ def test_the_lowest_priority_and_then_the_oldest_is_first(record: Record) -> Non
     assert [taken(queue) for _ in range(5)] == [urgent, first, second, late, None]
 
 
-def test_a_session_of_which_no_run_is_taken_comes_first(record: Record) -> None:
-    for name, parent in (("busy", ""), ("within", "busy"), ("deeper", "within"), ("other", ""), ("around", "")):
+def test_sessions_take_turns(record: Record) -> None:
+    for name, parent in (("one", ""), ("within", "one"), ("deeper", "within"), ("other", ""), ("late", "")):
         record.append("session", {"session": name, "hash": name, "parent": parent})
-    one, two = put(record, session="within"), put(record, session="busy")
-    more = [put(record, session=name) for name in ("deeper", "busy", "within")]
-    other, of_the_owner, late = put(record, session="other"), put(record), put(record, priority=200, session="around")
-    again, of_the_owner_too = put(record, session="other"), put(record)
+    ones = [put(record, session=name) for name in ("within", "one", "deeper", "one")]
+    others, owners = [put(record, session="other") for _ in range(2)], [put(record) for _ in range(2)]
+    urgent, last = put(record, session="one", priority=1), put(record, session="late", priority=200)
     queue = queue_of(record)
-    assert [taken(queue) for _ in range(5)] == [one, other, of_the_owner, two, more[0]]
-    end(record, other)
-    assert [taken(queue) for _ in range(6)] == [again, more[1], more[2], of_the_owner_too, late, None]
+    assert [taken(queue) for _ in range(4)] == [urgent, others[0], owners[0], ones[0]]
+    # Also if no run of the session is executed at the moment.
+    end(record, ones[0])
+    assert [taken(queue) for _ in range(7)] == [others[1], owners[1], *ones[1:], last, None]
 
 
 def test_a_worker_takes_runs_of_its_queues_and_workspaces(record: Record) -> None:
