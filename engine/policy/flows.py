@@ -311,9 +311,10 @@ class FlowJudge:
             return True
         name = flow.argument
         actual = arguments.get(name)
-        if actual is None and name != ANY_NAME:
-            return False
         values = [manifest.calls[i].arguments.get(name, Value()) for i in planned]
+        if actual is None and name != ANY_NAME:
+            # That there is no value is a decision, too.
+            return flow.rule.control and any(map(takes_outputs, values))
         if _is_host(flow, manifest):
             return not any(is_host_fixed(value, actual, given, is_named) for value in values)
         # Which of several fixed texts it is, or a truth value as a text, is a decision, too.

@@ -688,6 +688,9 @@ class TestAProgram:
             ('"T" + (page != "x") * "rue"', True),
             ('["ada", "eve"][page == "x"]', True),
             ('str("ada" == "eve")', False),
+            # The call that an output reaches has another text, or the same one.
+            ('"ada", text="no")\n    if False:\n        tools.send(to=page', False),
+            ('"ada", text="hello")\n    if False:\n        tools.send(to=page', True),
         ],
     )
     def test_a_rule_with_control_asks_about_a_truth_value(self, make_bench: Any, to: str, asks: bool) -> None:
@@ -695,6 +698,15 @@ class TestAProgram:
         agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"ask_flow": asking}))
         agent.bench.define(f'page = tools.page(url="https://example.org/")\n    tools.send(to={to}, text="hello")')
         assert (agent.call("t").error is not None) == asks
+
+    def test_a_rule_with_control_asks_about_no_value(self, make_bench: Any) -> None:
+        asking = [{"from": {"source": ["web"]}, "to": {"arguments": ["payload"]}, "control": True}]
+        rules = RULES | {"ask_flow": asking, "free_hosts": ["example.org"]}
+        agent = Agent(make_bench(primitives=TOOLS, governance=rules))
+        page = 'page = tools.page(url="https://example.org/")'
+        post = 'tools.http_request(url="https://example.org/", method="POST", body=re.match("(x)?", page)[1])'
+        agent.bench.define(f"{page}\n    {post}", above="import re\n\n\n")
+        assert "body of http_request" in agent.call("t").error.message
 
     @pytest.mark.parametrize(
         ("call", "is_denied"),
