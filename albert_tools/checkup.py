@@ -23,6 +23,7 @@ from albert_tools.engine.pipeline.notify import problem_of
 from albert_tools.engine.policy.lint import lint, lint_settings
 from albert_tools.engine.policy.partly_forbidden import partly_forbidden
 from albert_tools.engine.policy.settings import Governance
+from albert_tools.engine.sandbox.command.view import imported_from
 from albert_tools.store.contents.stored_contents import ref_of
 from albert_tools.store.private_folder import check_private
 
@@ -112,6 +113,9 @@ def _about(service: ToolService, home: Home) -> Iterator[Finding]:
         yield Finding("workspace", f"none, so every run is denied: {workspace.message} ({workspace.hint})", False)
     else:
         yield Finding("workspace", str(workspace.root))
+        for place in imported_from(str(workspace.root)):
+            where = f"this Python imports from {place or '.'}, in the workspace, where tools can write"
+            yield Finding("imports", f"{where}: install Albert Tools in a Python of its own", False)
 
 
 def _file_of_rules(service: ToolService, home: Home) -> Finding:

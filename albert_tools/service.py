@@ -22,13 +22,12 @@ from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.folders import within
 from albert_tools.engine.model.home_file import FolderFile
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.policy.settings import Governance, read_governance
-from albert_tools.engine.sandbox.command.view import own_python
+from albert_tools.engine.sandbox.command.view import imported_from
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.engine.workspace.workspace import Workspace
@@ -320,14 +319,8 @@ def _search_workspace_last(workspace: str) -> None:
     The path begins with the folder of a script, or with the current one (`python -m`). A module that a tool writes there must not
     replace an installed one, which the service imports when it first needs it.
     """
-    own = own_python(workspace)
-
-    def in_workspace(folder: str) -> bool:
-        real = os.path.realpath(folder)
-        return within(real, workspace) and not within(real, *own)
-
-    # Sorting in place would leave the path empty meanwhile, for other threads.
-    sys.path[:] = sorted(sys.path, key=in_workspace)
+    last = imported_from(workspace)
+    sys.path[:] = [*(folder for folder in sys.path if folder not in last), *last]
 
 
 def _rules(

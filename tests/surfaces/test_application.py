@@ -127,6 +127,12 @@ def test_primitives_of_the_application_are_authorized_and_run(shop: Shop) -> Non
     assert shop("run", "send_invoice", "customer=a", "cents:=0").code == 2
 
 
+def test_doctor_names_folders_of_the_workspace_from_which_python_imports(shop: Shop) -> None:
+    done = shop("doctor", "--quick", SITE=str(shop.albert.project / "src"))
+    assert done.code == 1
+    assert f"this Python imports from {shop.albert.project}/src, in the workspace, where tools can write" in done.out
+
+
 def test_a_list_of_primitives_can_be_named(shop: Shop) -> None:
     shop.rules("shop.tools:MANY")
     names = [t["name"] for t in shop("tools", "--json").document()["tools"]]

@@ -22,6 +22,7 @@ LOOKED_UP = ("/etc/alternatives",)
 COPIED = ("/etc/ld.so.cache", "/etc/localtime", "/etc/os-release", "/etc/mime.types")
 #: Certificates with which a program verifies servers.
 CERTIFICATES = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/ca-certificates")
+_OF_VENV = ("bin", "lib", "pyvenv.cfg")
 
 
 class View(Struct, frozen=True):
@@ -85,8 +86,18 @@ def programs() -> list[str]:
 
 
 def own_python(root: str) -> list[str]:
-    """The folders of this Python installation that are in a workspace. A change of a file there changes the service."""
-    return [path for path in programs() if path != root and within(path, root)]
+    """The parts of this Python installation that are in a workspace. A change of a file there changes the service."""
+    inside = [path for path in programs() if within(path, root)]
+    # `python -m venv .` makes the workspace itself the installation.
+    return [part for path in inside for part in ([path] if path != root else [f"{root}/{name}" for name in _OF_VENV])]
+
+
+def imported_from(root: str) -> list[str]:
+    """The folders in a workspace from which this Python imports, except its own installation: those of a script, of `python -m`, or
+    of a project that is installed editable."""
+    own = own_python(root)
+    folders = [(folder, os.path.realpath(folder)) for folder in sys.path if not folder or os.path.isabs(folder)]
+    return [folder for folder, real in folders if within(real, root) and not within(real, *own)]
 
 
 def loaders() -> list[str]:
