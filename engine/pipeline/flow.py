@@ -17,7 +17,6 @@ from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.seen import files_read, is_approved, planned
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.manifest import Manifest
-from albert_tools.engine.model.manifest_match import inside
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.policy.decision import Decision, strictest
 
@@ -65,9 +64,6 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     elif call.target.primitive is not None:
         if flows.flows(manifest, program.version):
             version, calls = program.version, planned(call, manifest)
-            # A planned call with other arguments is not this one.
-            spell = run.workspace.spell
-            calls = [i for i in calls if inside(manifest.calls[i], call.given, run.arguments, spell)] or calls
             paths = _files_read(call.target.primitive, call, run)
             for rule, path in flows.begun_by_link(manifest, version, calls, paths).items():
                 run.journal.note_read(rule, path)

@@ -1,12 +1,13 @@
 """Finds the workspace, the folder that tools work in.
 
-The user names the workspace. Otherwise, it is the nearest folder with ``.albert`` or ``.git``, starting at the current folder and
-going up.
+The user names the workspace. Otherwise, it is the nearest folder with ``.albert``, starting at the current folder and going up, or
+the nearest one with ``.git``. A command can bring a repository, and so a ``.git``, but no ``.albert``.
 
 These folders can't be the workspace:
 
 - the root of the file system, and any folder that contains the user's home: almost everything would be inside the workspace;
-- Albert's own folder and its subfolders: tools could write Albert's files.
+- Albert's own folder and its subfolders: tools could write Albert's files;
+- the Python that runs Albert Tools (after ``python -m venv .``): tools could write what it imports.
 
 Albert's own folder doesn't count as a marker. So ``~/.albert`` does not make the home folder a workspace. If no workspace is
 found, every call is denied. The current folder is not used as a fallback.
@@ -16,8 +17,10 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
@@ -79,8 +82,8 @@ def _nearest(cwd: Path, home: Path, albert_home: Path) -> Path:
     start = Path(os.path.realpath(cwd))
     owners = {os.geteuid(), 0, start.stat().st_uid}
     passed = ""
-    for root in (start, *start.parents):
-        if not any(_marks(root / m, albert_home, owners) for m in MARKERS):
+    for marker, root in product(MARKERS, (start, *start.parents)):
+        if not _marks(root / marker, albert_home, owners):
             continue
         why = _unfit(root, home, albert_home)
         if not why:
@@ -124,6 +127,8 @@ def _unfit(root: Path, home: Path, albert_home: Path) -> str | None:
             return "it belongs to Albert's own files"
     if root.is_relative_to(own):
         return "it belongs to Albert's own files"
+    if str(root) in map(os.path.realpath, (sys.prefix, sys.base_prefix)):
+        return "it is the Python that runs Albert Tools; make that in a folder of its own: `python -m venv .venv`"
     return None
 
 

@@ -156,7 +156,7 @@ def _protected(root: str, start: str, folders: Iterable[str], own: str | None, f
     for name in _names(root):
         if name in START_UP or protected_folder(name) == ALBERT_FOLDER:
             yield f"{root}/{name}"
-    yield from (path for path in own_python(root) if os.path.exists(path) and not os.path.islink(path))
+    yield from own_python(root)
     for place in _places(root, start):
         git = f"{place}/{GIT_FOLDER}"
         if os.path.isfile(git) and not os.path.islink(git):

@@ -249,7 +249,7 @@ def _everywhere(default: str | None = None) -> _Parser:
     group.add_argument(
         "--workspace",
         metavar="FOLDER",
-        help="the folder that tools work in; default: the nearest with .albert or .git",
+        help="the folder that tools work in; default: the nearest with .albert, else with .git",
     )
     group.add_argument(
         "--home",

@@ -213,17 +213,15 @@ def test_no_tool_changes_the_python_of_the_service(opened: Open, work: Path, mon
     assert service.invoke("write_file", {"path": "environment.py", "content": "x"}).ok
 
 
-def test_the_workspace_is_the_environment_of_the_service(
+def test_the_environment_of_the_service_is_no_workspace(
     opened: Open, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (work / "lib" / "python3" / "site-packages").mkdir(parents=True)
     monkeypatch.setattr(sys, "prefix", str(work))
-    service = opened()
-    for path in ("lib/python3/site-packages/x.pth", "bin/albert", "pyvenv.cfg"):
-        error = service.invoke("write_file", {"path": path, "content": "x"}).error
-        assert error is not None
-        assert error.rule == "albert_own", path
-    assert service.invoke("write_file", {"path": "library.py", "content": "x"}).ok
+    error = opened().invoke("read_file", {"path": "a"}).error
+    assert error is not None
+    assert error.message.endswith(
+        "it is the Python that runs Albert Tools; make that in a folder of its own: `python -m venv .venv`"
+    )
 
 
 def test_rules_by_path(opened: Open, tmp_path: Path, work: Path) -> None:

@@ -22,7 +22,6 @@ LOOKED_UP = ("/etc/alternatives",)
 COPIED = ("/etc/ld.so.cache", "/etc/localtime", "/etc/os-release", "/etc/mime.types")
 #: Certificates with which a program verifies servers.
 CERTIFICATES = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/ca-certificates")
-_OF_VENV = ("bin", "lib", "pyvenv.cfg")
 
 
 class View(Struct, frozen=True):
@@ -86,10 +85,8 @@ def programs() -> list[str]:
 
 
 def own_python(root: str) -> list[str]:
-    """The parts of this Python installation that are in a workspace. A change of a file there changes the service."""
-    inside = [path for path in programs() if within(path, root)]
-    # `python -m venv .` makes the workspace itself the installation.
-    return [part for path in inside for part in ([path] if path != root else [f"{root}/{name}" for name in _OF_VENV])]
+    """The folders of this Python installation that are in a workspace. A change of a file there changes the service."""
+    return [path for path in programs() if within(path, root)]
 
 
 def imported_from(root: str) -> list[str]:

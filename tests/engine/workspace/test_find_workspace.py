@@ -49,6 +49,13 @@ def test_the_nearest_marked_folder(machine: Machine) -> None:
     assert machine.find() == machine.project / "lib"
 
 
+def test_a_repository_in_a_project_is_no_workspace_of_its_own(machine: Machine) -> None:
+    (machine.inner / ".git").mkdir()
+    assert machine.find() == machine.inner
+    (machine.project / ".albert").mkdir()
+    assert machine.find() == machine.project
+
+
 def test_in_a_worktree_git_is_a_file(machine: Machine) -> None:
     (machine.inner / ".git").write_text("gitdir: elsewhere")
     assert machine.find() == machine.inner
