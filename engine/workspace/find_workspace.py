@@ -1,7 +1,7 @@
 """Finds the workspace, the folder that tools work in.
 
 The user names the workspace. Otherwise, it is the nearest folder with ``.albert``, starting at the current folder and going up, or
-the nearest one with ``.git``. A command can bring a repository, and so a ``.git``, but no ``.albert``.
+the nearest one with ``.git``, because a command can easily bring a repository.
 
 These folders can't be the workspace:
 
@@ -9,13 +9,14 @@ These folders can't be the workspace:
 - Albert's own folder and its subfolders: tools could write Albert's files;
 - the Python that runs Albert Tools (after ``python -m venv .``): tools could write what it imports.
 
-Albert's own folder doesn't count as a marker. So ``~/.albert`` does not make the home folder a workspace. If no workspace is
-found, every call is denied. The current folder is not used as a fallback.
+Albert's own folder doesn't count as a marker, not even that of another user (after ``sudo``). So ``~/.albert`` does not make the
+home folder a workspace. If no workspace is found, every call is denied. The current folder is not used as a fallback.
 """
 
 from __future__ import annotations
 
 import os
+import pwd
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -104,11 +105,17 @@ def _marks(marker: Path, albert_home: Path, owners: set[int]) -> bool:
         return False
     if facts.st_uid not in owners:
         return False
-    if marker.name == ALBERT_FOLDER and not stat.S_ISDIR(facts.st_mode):
+    if marker.name == ALBERT_FOLDER and (not stat.S_ISDIR(facts.st_mode) or marker.parent == _home_of(facts.st_uid)):
         return False
     with suppress(OSError):
         return identity(facts) != identity(albert_home.stat())
     return True
+
+
+def _home_of(user: int) -> Path | None:
+    with suppress(KeyError):
+        return Path(os.path.realpath(pwd.getpwuid(user).pw_dir))
+    return None
 
 
 def _unfit(root: Path, home: Path, albert_home: Path) -> str | None:

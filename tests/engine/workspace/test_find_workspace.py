@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,16 @@ def test_the_home_folder_is_never_the_workspace(machine: Machine) -> None:
     assert "your home folder" in machine.none(machine.home / "src")
     assert "your home folder" in machine.none(named=machine.home)
     assert machine.find() == machine.project
+
+
+def test_albert_s_folder_of_another_user_marks_no_workspace(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = machine.base / "home" / "ada"
+    (theirs / ".albert").mkdir(parents=True)
+    (theirs / "project" / ".git").mkdir(parents=True)
+    entry = pwd.getpwuid(os.geteuid())
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd((*entry[:5], str(theirs), *entry[6:])))
+    assert machine.find(theirs / "project") == theirs / "project"
+    assert "is a workspace" in machine.none(theirs)
 
 
 def test_a_folder_above_the_home_folder_is_never_the_workspace(machine: Machine) -> None:
