@@ -16,7 +16,6 @@ home folder a workspace. If no workspace is found, every call is denied. The cur
 from __future__ import annotations
 
 import os
-import pwd
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -33,6 +32,9 @@ from albert_tools.engine.workspace.workspace import Workspace
 
 #: The names that mark a folder as a workspace.
 MARKERS = (ALBERT_FOLDER, ".git")
+
+#: What Albert's own folder has, and a project's `.albert` doesn't.
+_OF_HOME = ("tools", "state")
 
 _HINT = "name a project folder with --workspace, or make this folder one with `mkdir .albert`"
 
@@ -105,17 +107,13 @@ def _marks(marker: Path, albert_home: Path, owners: set[int]) -> bool:
         return False
     if facts.st_uid not in owners:
         return False
-    if marker.name == ALBERT_FOLDER and (not stat.S_ISDIR(facts.st_mode) or marker.parent == _home_of(facts.st_uid)):
+    if marker.name == ALBERT_FOLDER and (
+        not stat.S_ISDIR(facts.st_mode) or any((marker / n).is_dir() for n in _OF_HOME)
+    ):
         return False
     with suppress(OSError):
         return identity(facts) != identity(albert_home.stat())
     return True
-
-
-def _home_of(user: int) -> Path | None:
-    with suppress(KeyError):
-        return Path(os.path.realpath(pwd.getpwuid(user).pw_dir))
-    return None
 
 
 def _unfit(root: Path, home: Path, albert_home: Path) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from pathlib import Path
 
 import pytest
@@ -79,12 +78,11 @@ def test_the_home_folder_is_never_the_workspace(machine: Machine) -> None:
     assert machine.find() == machine.project
 
 
-def test_albert_s_folder_of_another_user_marks_no_workspace(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("folder", ["tools", "state"])
+def test_albert_s_folder_of_another_user_marks_no_workspace(machine: Machine, folder: str) -> None:
     theirs = machine.base / "home" / "ada"
-    (theirs / ".albert").mkdir(parents=True)
+    (theirs / ".albert" / folder).mkdir(parents=True)
     (theirs / "project" / ".git").mkdir(parents=True)
-    entry = pwd.getpwuid(os.geteuid())
-    monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd((*entry[:5], str(theirs), *entry[6:])))
     assert machine.find(theirs / "project") == theirs / "project"
     assert "is a workspace" in machine.none(theirs)
 
