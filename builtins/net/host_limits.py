@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.turns import CLIENT, Turns
 
-#: Requests to one host at a time; browsers use six.
-MAX_AT_ONCE = 4
+#: Requests to one host at a time, and those of one session among them. Browsers use six.
+MAX_AT_ONCE, MAX_OF_SESSION = 4, 2
 #: Seconds that a call waits for the end of a pause.
 MAX_WAIT = 5.0
 #: Seconds of the longest pause.
@@ -31,7 +32,7 @@ class HostLimits:
 
     def __init__(self) -> None:
         self._until: OrderedDict[Host, float] = OrderedDict()
-        self._turns: dict[Host, tuple[asyncio.Semaphore, int]] = {}
+        self._turns: dict[Host, tuple[Turns, int]] = {}
 
     @asynccontextmanager
     async def turn(self, host: Host, seconds: float) -> AsyncIterator[None]:
@@ -40,20 +41,20 @@ class HostLimits:
         Raises:
             Failure: `rate_limited`: the host asked for a longer pause.
         """
-        semaphore, users = self._turns.get(host, (None, 0))
-        semaphore = semaphore or asyncio.Semaphore(MAX_AT_ONCE)
-        self._turns[host] = semaphore, users + 1
+        turns, users = self._turns.get(host, (None, 0))
+        turns = turns or Turns(MAX_OF_SESSION, MAX_AT_ONCE)
+        self._turns[host] = turns, users + 1
         try:
-            async with semaphore:
+            async with turns.of(CLIENT.get()):
                 # The previous request may have caused a pause.
                 await self._wait_for_pause(host, seconds)
                 yield
         finally:
-            semaphore, users = self._turns[host]
+            turns, users = self._turns[host]
             if users == 1:
                 del self._turns[host]
             else:
-                self._turns[host] = semaphore, users - 1
+                self._turns[host] = turns, users - 1
 
     async def _wait_for_pause(self, host: Host, seconds: float) -> None:
         wait = self._until.get(host, 0.0) - time.monotonic()

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.turns import CLIENT, Turns
 from albert_tools.engine.policy.addresses import Network, parsed, refusal
 from albert_tools.engine.policy.host_rules import UNREACHABLE
 
 if TYPE_CHECKING:
+    import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
 #: Returns the addresses of a host as text, best first. Raises OSError if the host has no address.
@@ -26,8 +29,9 @@ MAX_ADDRESSES = 64
 #: Addresses to which a connection is tried.
 MAX_TRIED = 6
 
-#: Lookups at the same time. If a name server does not answer, it blocks only these lookups.
-_AT_ONCE = 16
+#: Lookups at the same time, and those of one session among them. If a name server does not answer, it blocks only these lookups.
+_AT_ONCE, _OF_SESSION = 16, 8
+_TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 
 
 @cache
@@ -43,8 +47,13 @@ async def system_resolver(host: str, port: int) -> list[str]:
     import socket
 
     asking = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    answers = await asyncio.get_running_loop().run_in_executor(_pool(), asking)
-    return [str(address[0]) for *_, address in answers]
+    loop = asyncio.get_running_loop()
+    turn = _TURNS.setdefault(loop, Turns(_OF_SESSION)).of(CLIENT.get())
+    await turn.acquire()
+    answers = loop.run_in_executor(_pool(), asking)
+    # A lookup can't be stopped, so it keeps its place after its call.
+    answers.add_done_callback(lambda _: turn.release())
+    return [str(address[0]) for *_, address in await asyncio.shield(answers)]
 
 
 async def reachable(host: str, port: int, named: Iterable[Network], resolve: Resolver) -> list[str]:

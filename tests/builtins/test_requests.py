@@ -18,9 +18,12 @@ import pytest
 
 from albert_tools.builtins.net.client import Client
 from albert_tools.builtins.net.host_limits import MAX_AT_ONCE, HostLimits, seconds_of
+from albert_tools.builtins.net.resolve_host import system_resolver
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
+from albert_tools.engine.model.turns import CLIENT
+from tests.helpers.children import PATIENCE
 from tests.helpers.network import Authorities, Calling, answer, called, calling, hello, raw, resolving
 
 HERE = {"tools": {"http_request": {"allowed_hosts": ["*"], "allowed_addresses": ["127.0.0.0/8", "::1"]}}}
@@ -366,6 +369,50 @@ async def test_requests_to_one_host_are_limited(client: Client) -> None:
         found = await asyncio.gather(*(fetch(client, f"http://127.0.0.1:{server.port}/") for _ in range(20)))
     assert [got["body"] for got, _ in found] == ["hello"] * 20
     assert 1 < most <= MAX_AT_ONCE
+
+
+async def test_slow_requests_of_a_session_leave_turns_of_their_host_for_others(client: Client) -> None:
+    gate = threading.Event()
+
+    def server_(head: bytes, connection: socket.socket) -> None:
+        if b"/slow" in head:
+            assert gate.wait(PATIENCE)
+        connection.sendall(answer(b"hello"))
+
+    async def of(session: str, path: str) -> str:
+        CLIENT.set(session)
+        return str((await fetch(client, f"http://127.0.0.1:{server.port}/{path}"))[0]["body"])
+
+    with raw(server_) as server:
+        slow = [asyncio.create_task(of("one", "slow")) for _ in range(MAX_AT_ONCE + 2)]
+        await asyncio.sleep(0)
+        assert await of("other", "quick") == "hello"
+        gate.set()
+        assert await asyncio.gather(*slow) == ["hello"] * len(slow)
+
+
+async def test_lookups_of_a_session_that_nobody_answers_leave_places_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = threading.Event()
+
+    def answered(host: str, port: int, **_: Any) -> list[Any]:
+        if host == "slow":
+            assert gate.wait(PATIENCE)
+        return [(None, None, None, None, ("192.0.2.1", port))]
+
+    async def of(session: str, host: str) -> list[str]:
+        CLIENT.set(session)
+        return await system_resolver(host, 80)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answered)
+    slow = [asyncio.create_task(of("one", "slow")) for _ in range(20)]
+    await asyncio.sleep(0)
+    # A lookup goes on after its call.
+    slow[0].cancel()
+    assert await of("other", "quick") == ["192.0.2.1"]
+    gate.set()
+    assert await asyncio.gather(*slow[1:]) == [["192.0.2.1"]] * 19
 
 
 async def test_a_cancelled_call_closes_its_connection(client: Client) -> None:
