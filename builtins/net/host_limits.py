@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.turns import CLIENT, Turns
@@ -32,7 +33,7 @@ class HostLimits:
 
     def __init__(self) -> None:
         self._until: OrderedDict[Host, float] = OrderedDict()
-        self._turns: dict[Host, tuple[Turns, int]] = {}
+        self._turns = WeakValueDictionary[Host, Turns]()
 
     @asynccontextmanager
     async def turn(self, host: Host, seconds: float) -> AsyncIterator[None]:
@@ -41,20 +42,12 @@ class HostLimits:
         Raises:
             Failure: `rate_limited`: the host asked for a longer pause.
         """
-        turns, users = self._turns.get(host, (None, 0))
-        turns = turns or Turns(MAX_OF_SESSION, MAX_AT_ONCE)
-        self._turns[host] = turns, users + 1
-        try:
-            async with turns.of(CLIENT.get()):
-                # The previous request may have caused a pause.
-                await self._wait_for_pause(host, seconds)
-                yield
-        finally:
-            turns, users = self._turns[host]
-            if users == 1:
-                del self._turns[host]
-            else:
-                self._turns[host] = turns, users - 1
+        # The turns of a host exist as long as a request has or waits for one.
+        turns = self._turns.setdefault(host, Turns(MAX_OF_SESSION, MAX_AT_ONCE))
+        async with turns.of(CLIENT.get()):
+            # The previous request may have caused a pause.
+            await self._wait_for_pause(host, seconds)
+            yield
 
     async def _wait_for_pause(self, host: Host, seconds: float) -> None:
         wait = self._until.get(host, 0.0) - time.monotonic()

@@ -312,16 +312,17 @@ class FlowJudge:
         name = flow.argument
         actual = arguments.get(name)
         values = [manifest.calls[i].arguments.get(name, Value()) for i in planned]
+        is_reached = any(map(takes_outputs, values))
         if actual is None and name != ANY_NAME:
             # That there is no value is a decision, too.
-            return flow.rule.control and any(map(takes_outputs, values))
+            return flow.rule.control and is_reached
         if _is_host(flow, manifest):
             return not any(is_host_fixed(value, actual, given, is_named) for value in values)
         # Which of several fixed texts it is, or a truth value as a text, is a decision, too.
-        if flow.rule.control and any(map(takes_outputs, values)):
+        if flow.rule.control and is_reached:
             return True
         # It is not known which planned call this is. Of several, one with an output in its place could give any number.
-        takes_numbers = len(values) == 1 or not any(map(takes_outputs, values))
+        takes_numbers = len(values) == 1 or not is_reached
         return not any(is_fixed(value, actual, given, takes_numbers) for value in values)
 
     def _decision(

@@ -117,10 +117,10 @@ class QueueTable:
             "AND tries < ?"
         )
         stage = f"(stage = 'ready' OR stage = 'later' AND runs.changed < ? OR stage = 'taken' AND runs.owner IN ({_marks(dead)}))"
-        of_session = f"row_number() OVER (PARTITION BY runs.session ORDER BY priority, queued.n) AS place {_JOINED}"
+        place_in_session = "row_number() OVER (PARTITION BY runs.session ORDER BY priority, queued.n)"
         rows = self._database.rows(
-            f"SELECT run, session, priority FROM (SELECT queued.run, runs.session, priority, queued.n, {of_session} "
-            f"WHERE {stage} AND {mine}) AS found WHERE place = 1 ORDER BY priority, n",
+            f"SELECT run, session, priority FROM (SELECT queued.run, runs.session, priority, queued.n, {place_in_session} AS place "
+            f"{_JOINED} WHERE {stage} AND {mine}) AS found WHERE place = 1 ORDER BY priority, n",
             (before, *dead, *queues, *workspaces, *needs, MAX_TRIES),
         )
         first = [(run, session) for run, session, priority in rows if priority == rows[0][2]]

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins.net.client import Client
-from albert_tools.builtins.net.host_limits import MAX_AT_ONCE, HostLimits, seconds_of
+from albert_tools.builtins.net.host_limits import MAX_AT_ONCE, MAX_OF_SESSION, HostLimits, seconds_of
 from albert_tools.builtins.net.resolve_host import system_resolver
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
@@ -372,10 +372,11 @@ async def test_requests_to_one_host_are_limited(client: Client) -> None:
 
 
 async def test_slow_requests_of_a_session_leave_turns_of_their_host_for_others(client: Client) -> None:
-    gate = threading.Event()
+    gate, arrived = threading.Event(), threading.Semaphore(0)
 
     def server_(head: bytes, connection: socket.socket) -> None:
         if b"/slow" in head:
+            arrived.release()
             assert gate.wait(PATIENCE)
         connection.sendall(answer(b"hello"))
 
@@ -385,7 +386,8 @@ async def test_slow_requests_of_a_session_leave_turns_of_their_host_for_others(c
 
     with raw(server_) as server:
         slow = [asyncio.create_task(of("one", "slow")) for _ in range(MAX_AT_ONCE + 2)]
-        await asyncio.sleep(0)
+        for _ in range(MAX_OF_SESSION):
+            assert await asyncio.to_thread(arrived.acquire, timeout=PATIENCE)
         assert await of("other", "quick") == "hello"
         gate.set()
         assert await asyncio.gather(*slow) == ["hello"] * len(slow)

@@ -17,13 +17,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 
-from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKED_UP, SYSTEM, View, programs
+from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, HOME_NAME, LOOKED_UP, SYSTEM, View, programs
 
 _OPEN = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 
-#: The home folder inside the sandbox. It is private, starts empty and is deleted afterwards. Its name is hidden: settings in it can
-#: name programs, so a command that writes there asks.
-HOME = "/tmp/.home"
+#: The home folder inside the sandbox. It is private, starts empty and is deleted afterwards.
+HOME = f"/tmp/{HOME_NAME}"
 
 _PASSWD = f"root:x:0:0:root:/root:/bin/sh\nuser:x:{{uid}}:{{gid}}::{HOME}:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"
 _GROUP = "root:x:0:\nuser:x:{gid}:\nnogroup:x:65534:\n"

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from albert_tools.engine.sandbox.command.confinement import Kind
 from albert_tools.engine.sandbox.command.launchers import Launchers
-from albert_tools.engine.sandbox.command.view import View
+from albert_tools.engine.sandbox.command.view import HOME_NAME, View
 
 MiB = 1024**2
 GiB = 1024**3
@@ -94,7 +94,7 @@ class Command(Struct, frozen=True):
         Caches are in this folder if the command can change only parts of the workspace.
         """
         caches = {} if self.view.writable is None else {n: value.format(temporary) for n, value in _CACHES.items()}
-        return {"HOME": f"{temporary}/.home", "TMPDIR": temporary, **caches, **self.environment}
+        return {"HOME": f"{temporary}/{HOME_NAME}", "TMPDIR": temporary, **caches, **self.environment}
 
 
 class Ended(NamedTuple):

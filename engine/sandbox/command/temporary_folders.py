@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 
 from albert_tools.engine.model.file_lock import lock
+from albert_tools.engine.sandbox.command.view import HOME_NAME
 
 _PREFIX = "albert-command-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -31,7 +32,7 @@ class Temporary:
         self.path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
         self._handle = os.open(self.path, _FOLDER)
         lock(self._handle)
-        os.mkdir(f"{self.path}/.home", 0o700)
+        os.mkdir(f"{self.path}/{HOME_NAME}", 0o700)
 
     def remove(self) -> None:
         """Remove both folders. All processes of the command must have ended."""

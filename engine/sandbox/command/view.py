@@ -24,6 +24,11 @@ COPIED = ("/etc/ld.so.cache", "/etc/localtime", "/etc/os-release", "/etc/mime.ty
 CERTIFICATES = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/ca-certificates")
 
 
+#: The name of the home folder in a command's private folder. It is hidden, because settings in it can name programs: a command that
+#: writes there asks.
+HOME_NAME = ".home"
+
+
 class View(Struct, frozen=True):
     """The files that a command sees.
 

@@ -305,8 +305,8 @@ def test_depth_is_limited_at_run_time(bench: Any, one: Any) -> None:
     assert error.message == "saved tools call each other more than 8 levels deep"
 
 
-def test_a_thread_that_exceeds_its_time_is_counted(make_bench: Any) -> None:
-    going_on = threading.Event()
+def waiting_for(going_on: threading.Event) -> Any:
+    """Make a primitive that doesn't end in its time if it is told to wait."""
 
     @primitive(timeout=0.2)
     def stubborn(forever: bool) -> int:
@@ -315,6 +315,12 @@ def test_a_thread_that_exceeds_its_time_is_counted(make_bench: Any) -> None:
             assert going_on.wait(PATIENCE)
         return 1
 
+    return stubborn
+
+
+def test_a_thread_that_exceeds_its_time_is_counted(make_bench: Any) -> None:
+    going_on = threading.Event()
+    stubborn = waiting_for(going_on)
     counters = Counters()
     bench = make_bench(primitives=[stubborn], telemetry=counters)
     assert bench.value("stubborn", forever=False) == 1
@@ -330,14 +336,7 @@ def test_a_session_whose_threads_run_on_leaves_threads_for_others(
 ) -> None:
     monkeypatch.setattr(threads, "MAX_LEFT_OF_CLIENT", 2)
     going_on = threading.Event()
-
-    @primitive(timeout=0.2)
-    def stubborn(forever: bool) -> int:
-        """Return 1, perhaps later."""
-        if forever:
-            assert going_on.wait(PATIENCE)
-        return 1
-
+    stubborn = waiting_for(going_on)
     bench = make_bench(primitives=[stubborn], governance={"allow": ["stubborn"]})
     one = bench.service.open_session("one")[1]
     within_it = bench.service.open_session("within it", within=one)[1]
