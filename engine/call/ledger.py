@@ -137,7 +137,7 @@ def waits(call: Call, run: Run) -> Failure | None:
     """Charge a request that waits for an answer or for a worker: its time, and the request, which is not counted again when it is
     resumed. Returns the failure if the session may make no more requests; nothing is charged then.
 
-    The entry has the trace: about a question that is open already there is no other entry, and an action has no run.
+    The entry has the trace of the request: a second request about an open question writes no question, and an action has no run.
     """
     session = run.session
     if session.id is None:

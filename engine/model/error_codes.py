@@ -180,7 +180,7 @@ CODES: dict[str, Code] = {
         "Timeout",
         "timeout",
         "One call took longer than it may.",
-        "A command of `bash` that has not ended after its `timeout_seconds`; a function while 64 earlier ones run on after theirs.",
+        "A command of `bash` that has not ended after its `timeout_seconds`; a function, if 64 earlier calls still run.",
         "Do less in one call, or raise its timeout as far as the rules allow.",
     ),
     "time_limit": Code(
