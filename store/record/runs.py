@@ -81,7 +81,12 @@ class Runs:
             raise Failure("invalid_arguments", f"{run_id[:80]!r} is neither a run's id nor the beginning of one")
         run_id = run_id if RUN.match(run_id) else self._complete(run_id)
         stored_run = read(self._database, run_id)
-        held, cancelled = self._held(run_id, stored_run.owner), bool(stored_run.cancelled)
+        held = self._held(run_id, stored_run.owner)
+        if stored_run.owner and not held:
+            # Its process can have written the end of the run, and ended itself, since the run was read.
+            stored_run = read(self._database, run_id)
+            held = self._held(run_id, stored_run.owner)
+        cancelled = bool(stored_run.cancelled)
         return LoadedRun(run_id, stored_run.created, stored_run.header, stored_run.entries, held, cancelled)
 
     def list(self, limit: int, of: Callable[[str], bool] = lambda _: True) -> builtins.list[RunSummary]:

@@ -278,6 +278,23 @@ def open_when_asked(report: Report, place: Place, start: float) -> None:
         time.sleep(600)
 
 
+def test_the_end_of_a_run_is_seen_if_its_process_ends_while_it_is_read(
+    record: Record, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = begun(runs, RUN, HEADER)
+
+    def ends(run: str, owner: str) -> bool:
+        if run in record.journals:
+            journal.append({"t": "end"})
+            journal.close()
+        return False
+
+    monkeypatch.setattr(runs, "_held", ends)
+    loaded = runs.load(RUN)
+    assert loaded.entries[-1] == {"t": "end"}
+    assert not loaded.held
+
+
 def test_of_several_processes_one_takes_over_from_a_dead_one(record: Record, runs: Runs) -> None:
     child = Child(hold_on, record.place)
     child.hear()
