@@ -18,7 +18,7 @@ from albert_tools.store.record.gate import START
 from albert_tools.store.record.schema import postgres_tables
 
 #: The number of the tables below, and of the record's.
-LAYOUT = 9
+LAYOUT = 10
 #: The lock that keeps two processes from creating the tables at the same time.
 _CREATING = 0x416C62657274
 #: The schema of the tables, if they exist. `to_regclass` can miss a table that another process has just created.

@@ -2,9 +2,10 @@
 
 The stage of a run is ``ready`` (it has not begun, or its question was answered), ``taken`` (a process executes it, or has died),
 ``waits`` (for the answer to the question `waits`), or ``later`` (it was denied for a temporary reason, or was put back). `needs` is
-the interpreter in which it has begun; "" before. `tries` counts how often it was taken since its last suspension.
+the interpreter in which it has begun; "" before. `tries` counts how often it was taken since its last suspension. `session` is the
+outermost session of the run, which all sessions within it share.
 
-A look for the next run reads only what can be taken, because thousands of runs may wait for people.
+A look for the next run reads the first one of each session, because thousands may be ready or wait for people.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.clock import text_of
 from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import decode, encode
+from albert_tools.store.record.sessions import line
 
 #: Seconds after which a run of the stage ``later`` can be taken.
 RETRY_SECONDS = 30.0
 
 _QUEUE = """
-INSERT INTO queued(run, queue, priority, n, workspace, needs, stage, waits, tries) VALUES (?, ?, ?, ?, ?, '', 'ready', '', 0)
+INSERT INTO queued(run, queue, priority, n, workspace, needs, stage, waits, tries, session)
+VALUES (?, ?, ?, ?, ?, '', 'ready', '', 0, ?)
 """
 _QUEUED = "UPDATE runs SET state = 'queued', owner = '', changed = ? WHERE id = ?"
 _TAKEN = "UPDATE runs SET state = 'begun', owner = ?, changed = ? WHERE id = ?"
@@ -34,6 +37,19 @@ _ANSWER = "UPDATE queued SET stage = 'ready' WHERE waits = ? AND waits <> '' AND
 _RELEASE = "UPDATE queued SET stage = 'later', n = ?, tries = tries - 1 WHERE run = ? AND stage = 'taken' AND tries > 0"
 _FIELDS = "queued.run, queue, priority, workspace, needs, waits, tries, runs.owner, runs.changed, stage, runs.state"
 _JOINED = "FROM queued JOIN runs ON runs.id = queued.run"
+#: The first run of each session that is ready, and all that can be taken again. `waiting` seeks one session after the other in the
+#: index.
+_READY = f"""
+SELECT run, session, priority, n FROM queued WHERE run IN (
+  WITH RECURSIVE waiting(id) AS (
+    SELECT min(session) FROM queued WHERE stage = 'ready'
+    UNION ALL
+    SELECT (SELECT min(session) FROM queued WHERE stage = 'ready' AND session > id) FROM waiting WHERE id IS NOT NULL)
+  SELECT (SELECT run FROM queued WHERE stage = 'ready' AND session = id AND {{mine}} ORDER BY priority, n LIMIT 1) FROM waiting
+  UNION ALL
+  SELECT run {_JOINED}
+  WHERE (stage = 'later' AND runs.changed < ? OR stage = 'taken' AND runs.owner IN ({{dead}})) AND {{mine}})
+"""
 _WORKER = """
 INSERT INTO workers(name, owner, at, data) VALUES (?, ?, ?, ?)
 ON CONFLICT(name) DO UPDATE SET owner = excluded.owner, at = excluded.at, data = excluded.data
@@ -43,7 +59,9 @@ ON CONFLICT(name) DO UPDATE SET owner = excluded.owner, at = excluded.at, data =
 def queued(execute: Execute, entry: Entry) -> None:
     """Apply ``queued``: a run, which has just begun, waits for a worker."""
     data = entry.data
-    execute(_QUEUE, (data["run"], data["queue"], data["priority"], entry.n, data["workspace"]))
+    (session,) = execute("SELECT session FROM runs WHERE id = ?", (data["run"],)).fetchone()
+    *_, outermost = ("", *line(execute, session))
+    execute(_QUEUE, (data["run"], data["queue"], data["priority"], entry.n, data["workspace"], outermost))
     execute(_QUEUED, (entry.at, data["run"]))
 
 
@@ -100,10 +118,9 @@ class QueueTable:
     def __init__(self, database: Database, alive: Callable[[str], bool]) -> None:
         self._database = database
         self._alive = alive
-        #: When each outermost session was last served here; the outermost session around each one.
+        #: When each outermost session was last served here.
         self._served: dict[str, int] = {}
         self._turn = 0
-        self._around: dict[str, str] = {}
 
     def ready(self, queues: Collection[str], workspaces: Collection[str], needs: Collection[str]) -> str | None:
         """See the protocol."""
@@ -116,29 +133,16 @@ class QueueTable:
             f"queue IN ({_marks(queues)}) AND {place} IN ({_marks(workspaces)}) AND needs IN ('', {_marks(needs)}) "
             "AND tries < ?"
         )
-        stage = f"(stage = 'ready' OR stage = 'later' AND runs.changed < ? OR stage = 'taken' AND runs.owner IN ({_marks(dead)}))"
-        place_in_session = "row_number() OVER (PARTITION BY runs.session ORDER BY priority, queued.n)"
-        rows = self._database.rows(
-            f"SELECT run, session, priority FROM (SELECT queued.run, runs.session, priority, queued.n, {place_in_session} AS place "
-            f"{_JOINED} WHERE {stage} AND {mine}) AS found WHERE place = 1 ORDER BY priority, n",
-            (before, *dead, *queues, *workspaces, *needs, MAX_TRIES),
-        )
-        first = [(run, session) for run, session, priority in rows if priority == rows[0][2]]
-        # The oldest run of the session that was served the longest time ago, so that nobody waits for another's long queue.
-        return min(first, key=lambda each: self._served.get(self._outermost(each[1]), 0))[0] if first else None
+        values = (*queues, *workspaces, *needs, MAX_TRIES)
+        rows = self._database.rows(_READY.format(mine=mine, dead=_marks(dead)), (*values, before, *dead, *values))
+        # By turns, so that nobody waits for another session's long queue.
+        return min(rows, key=lambda row: (row[2], self._served.get(row[1], 0), row[3]))[0] if rows else None
 
     def serve(self, run: str) -> None:
         """See the protocol."""
-        (session,) = self._database.row("SELECT session FROM runs WHERE id = ?", (run,)) or ("",)
+        (session,) = self._database.row("SELECT session FROM queued WHERE run = ?", (run,)) or ("",)
         self._turn += 1
-        self._served[self._outermost(session)] = self._turn
-
-    def _outermost(self, session: str) -> str:
-        """The session around a session that is in no other one; '' for the owner."""
-        if session not in self._around:
-            row = self._database.row("SELECT parent FROM sessions WHERE id = ?", (session,))
-            self._around[session] = self._outermost(row[0]) if row and row[0] else session
-        return self._around[session]
+        self._served[session] = self._turn
 
     def running(self, queue: str) -> int:
         """See the protocol."""

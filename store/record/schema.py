@@ -10,7 +10,7 @@ The statements are SQLite's. `postgres_tables` writes PostgreSQL's types.
 import re
 
 #: A database with another version is refused.
-VERSION = 8
+VERSION = 9
 
 TABLES = """
 CREATE TABLE entries(
@@ -59,8 +59,8 @@ CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(sessio
 
 CREATE TABLE queued(
   run TEXT PRIMARY KEY, queue TEXT NOT NULL, priority INTEGER NOT NULL, n INTEGER NOT NULL, workspace TEXT NOT NULL,
-  needs TEXT NOT NULL, stage TEXT NOT NULL, waits TEXT NOT NULL, tries INTEGER NOT NULL);
-CREATE INDEX queued_in_order ON queued(stage, priority, n);
+  needs TEXT NOT NULL, stage TEXT NOT NULL, waits TEXT NOT NULL, tries INTEGER NOT NULL, session TEXT NOT NULL);
+CREATE INDEX queued_in_order ON queued(stage, session, priority, n);
 CREATE INDEX queued_by_question ON queued(waits) WHERE waits <> '';
 CREATE TABLE workers(name TEXT PRIMARY KEY, owner TEXT NOT NULL, at TEXT NOT NULL, data TEXT NOT NULL);
 CREATE TABLE schedules(name TEXT PRIMARY KEY, last TEXT NOT NULL, data TEXT NOT NULL);

@@ -64,21 +64,21 @@ def charged(execute: Execute, entry: Entry) -> None:
     if not used:
         return
     charge = _CHARGE.format(", ".join(["(?, ?, ?)"] * len(used)))
-    for session in _line(execute, entry.data.get("session")):
+    for session in line(execute, entry.data.get("session")):
         # One session in each statement: `read_ahead` relies on that.
         execute(charge, [value for unit, amount in used for value in (session, unit, amount)])
 
 
 def saw(execute: Execute, entry: Entry) -> None:
     """Apply the ``saw`` of an entry: what a session, and so its parents, have seen."""
-    for session in _line(execute, entry.data.get("session")):
+    for session in line(execute, entry.data.get("session")):
         for kind, example in entry.data["saw"].items():
             execute(_SEE, (session, kind, example, run_of(entry.data)))
 
 
 def stored(execute: Execute, entry: Entry) -> None:
     """Apply the ``stored`` of an entry: the values that a session, and so its parents, may read."""
-    for session in _line(execute, entry.data.get("session")):
+    for session in line(execute, entry.data.get("session")):
         for ref in entry.data["stored"]:
             execute(_STORE, (session, ref))
 
@@ -91,13 +91,13 @@ def prune(execute: Execute, until: str) -> None:
     for session, data, ended in rows:
         expires = decode(data)["expires"]
         if not ended and (expires is None or expires >= at):
-            used.update(_line(execute, session))
+            used.update(line(execute, session))
     for session, *_ in rows:
         if session not in used:
             execute("DELETE FROM stored WHERE session = ?", (session,))
 
 
-def _line(execute: Execute, session: str | None) -> Iterator[str]:
+def line(execute: Execute, session: str | None) -> Iterator[str]:
     """The ids of a session and its parents."""
     for _ in range(_MAX_LEVELS):
         row = execute(_PARENT, (session,)).fetchone() if session else None
