@@ -340,6 +340,9 @@ def _made(
     unknown = options.keys() - PrimitiveOptions.__optional_keys__
     if unknown:
         raise TypeError(f"{tool}: there is no option {min(unknown)!r}")
+    for option in ("paths", "urls", "judged", "uses", "outputs"):
+        if not isinstance(options.get(option) or {}, Mapping):
+            raise TypeError(f"{tool}: `{option}` must be a dict, by the name of the parameter or field")
     family = options.get("family") or tool.rpartition(".")[0]
     definition = ToolDefinition(
         name=tool,
