@@ -33,8 +33,9 @@ from albert_tools.engine.workspace.workspace import Workspace
 #: The names that mark a folder as a workspace.
 MARKERS = (ALBERT_FOLDER, ".git")
 
-#: What Albert's own folder has, and a project's `.albert` doesn't.
-_OF_HOME = ("tools", "state")
+#: What Albert's own folder has. A project may have it beside its rules, which Albert's own folder has in `config`.
+_OF_HOME = frozenset(("tools", "state"))
+_RULES = "governance.yaml"
 
 _HINT = "name a project folder with --workspace, or make this folder one with `mkdir .albert`"
 
@@ -103,13 +104,16 @@ def _marks(marker: Path, albert_home: Path, owners: set[int]) -> bool:
     """
     try:
         facts = marker.lstat()
+        if facts.st_uid not in owners:
+            return False
+        if marker.name == ALBERT_FOLDER:
+            if not stat.S_ISDIR(facts.st_mode):
+                return False
+            names = os.listdir(marker)
+            if not _OF_HOME.isdisjoint(names) and _RULES not in names:
+                return False
     except OSError:
-        return False
-    if facts.st_uid not in owners:
-        return False
-    if marker.name == ALBERT_FOLDER and (
-        not stat.S_ISDIR(facts.st_mode) or any((marker / n).is_dir() for n in _OF_HOME)
-    ):
+        # Also another user's home, which is closed.
         return False
     with suppress(OSError):
         return identity(facts) != identity(albert_home.stat())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.workspace.find_workspace import find_workspace
+from tests.helpers.children import Child, Report
 
 
 class Machine:
@@ -85,6 +87,9 @@ def test_albert_s_folder_of_another_user_marks_no_workspace(machine: Machine, fo
     (theirs / "project" / ".git").mkdir(parents=True)
     assert machine.find(theirs / "project") == theirs / "project"
     assert "is a workspace" in machine.none(theirs)
+    # A project can have such a folder, too.
+    (theirs / ".albert" / "governance.yaml").touch()
+    assert machine.find(theirs / "project") == theirs
 
 
 def test_a_folder_above_the_home_folder_is_never_the_workspace(machine: Machine) -> None:
@@ -159,3 +164,20 @@ def test_a_marker_of_another_user_does_not_count(machine: Machine) -> None:
     assert "is a workspace" in machine.none(work)
     os.chown(work, 4242, 4242)
     assert machine.find(work) == machine.base / "shared"
+
+
+def _found_by_another(report: Report, project: str) -> None:
+    os.setuid(4242)
+    nowhere = Path("/nowhere")
+    with find_workspace(None, Path(project), nowhere, nowhere) as workspace:
+        report(str(workspace.root))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes somebody else")
+def test_a_folder_of_albert_that_is_closed_to_the_user_marks_no_workspace() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o755)
+        Path(place, ".albert").mkdir(0o700)
+        project = Path(place, "project")
+        (project / ".git").mkdir(parents=True)
+        assert Child(_found_by_another, str(project)).rest() == [str(project)]
