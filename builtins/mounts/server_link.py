@@ -112,8 +112,8 @@ class Link:
         return self.server.streams(self._workspace, self._record_seen)
 
     def _connected(self, listener: Any) -> FilteringProxy:
-        named = [network for host in self._mount.hosts for network in self._rules_now().named_by(f"https://{host}/")]
-        self._proxy = FilteringProxy(self._judge, named=tuple(named), listening=listener, still=self._demand_request)
+        addresses = self._rules_now().addresses_of(*(f"https://{host}/" for host in self._mount.hosts))
+        self._proxy = FilteringProxy(self._judge, addresses=addresses, listening=listener, still=self._demand_request)
         return self._proxy
 
     async def _judge(self, url: str, method: str) -> None:

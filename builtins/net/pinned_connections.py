@@ -15,7 +15,7 @@ from typing import Any
 import httpcore
 
 from albert_tools.builtins.net.resolve_host import Resolver, reachable
-from albert_tools.engine.policy.addresses import Network
+from albert_tools.engine.policy.addresses import AddressRules
 
 #: Seconds for one address. If an address drops packets, time is left for the next address.
 CONNECT_SECONDS = 10.0
@@ -39,8 +39,8 @@ METER: ContextVar[Meter] = ContextVar("METER")
 class PinningBackend(httpcore.AsyncNetworkBackend):
     """Connects only to addresses that the rules allow."""
 
-    def __init__(self, named: tuple[Network, ...], resolve: Resolver) -> None:
-        self._named = named
+    def __init__(self, addresses: AddressRules, resolve: Resolver) -> None:
+        self._addresses = addresses
         self._resolve = resolve
         self._backend = httpcore.AnyIOBackend()
 
@@ -53,7 +53,7 @@ class PinningBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """Connect to the first address of the host that answers."""
-        addresses = await reachable(host, port, self._named, self._resolve)
+        addresses = await reachable(host, port, self._addresses, self._resolve)
         for i, address in enumerate(addresses):
             try:
                 stream = await self._backend.connect_tcp(

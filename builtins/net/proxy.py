@@ -25,7 +25,7 @@ from albert_tools.builtins.net.resolve_host import Resolver, reachable, system_r
 from albert_tools.builtins.net.urls import Url, read_url
 from albert_tools.engine.model.bounds import GiB, KiB
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.addresses import Network
+from albert_tools.engine.policy.addresses import AddressRules
 
 #: Called with each URL and its method. For a tunnel the method is ``CONNECT`` and the URL ``https://host:port/``. Raises Failure to
 #: refuse the URL.
@@ -81,7 +81,7 @@ class FilteringProxy:
 
     Args:
         judge: Decides whether a URL is allowed.
-        named: Addresses that are allowed although they are not public.
+        addresses: The rules on addresses.
         listening: A listening socket, perhaps of another network namespace; by default the proxy listens on a port of the loopback
             interface.
         resolve: Resolves host names.
@@ -93,7 +93,7 @@ class FilteringProxy:
         self,
         judge: Judge,
         *,
-        named: tuple[Network, ...] = (),
+        addresses: AddressRules,
         listening: socket.socket | None = None,
         resolve: Resolver = system_resolver,
         bounds: ProxyBounds | None = None,
@@ -101,7 +101,7 @@ class FilteringProxy:
     ) -> None:
         self._judge = judge
         self._still = still
-        self._named = named
+        self._addresses = addresses
         self._listening = listening
         self._resolve = resolve
         self._bounds = bounds or ProxyBounds()
@@ -237,7 +237,7 @@ class FilteringProxy:
 
     async def _connected(self, url: Url, pulse: _Pulse) -> _Side:
         async with asyncio.timeout(self._bounds.connect_seconds):
-            addresses = await reachable(url.host, url.port, self._named, self._resolve)
+            addresses = await reachable(url.host, url.port, self._addresses, self._resolve)
         problem: OSError | None = None
         for address in addresses:
             try:

@@ -7,15 +7,15 @@ to a later lookup (DNS rebinding) has no effect.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.turns import CLIENT, Turns
-from albert_tools.engine.policy.addresses import Network, parsed, refusal
-from albert_tools.engine.policy.host_rules import UNREACHABLE
+from albert_tools.engine.policy.addresses import AddressRules, parsed
+from albert_tools.engine.policy.host_rules import FORBIDDEN, UNREACHABLE
 
 if TYPE_CHECKING:
     import asyncio
@@ -56,12 +56,12 @@ async def system_resolver(host: str, port: int) -> list[str]:
     return [str(address[0]) for *_, address in await asyncio.shield(answers)]
 
 
-async def reachable(host: str, port: int, named: Iterable[Network], resolve: Resolver) -> list[str]:
+async def reachable(host: str, port: int, rules: AddressRules, resolve: Resolver) -> list[str]:
     """Returns the addresses to connect to, best first.
 
     Raises:
-        Failure: `permission_denied`: an address is neither public nor named by the rules; `network_error`: the host does not
-            exist. In both cases nothing was sent.
+        Failure: `permission_denied`: an address is forbidden, or neither public nor named by the rules; `network_error`: the host
+            does not exist. In both cases nothing was sent.
     """
     literal = parsed(host)
     if literal is not None:
@@ -74,10 +74,9 @@ async def reachable(host: str, port: int, named: Iterable[Network], resolve: Res
             raise Failure("network_error", f"the host {host!r} can't be found: {why}", retryable=True) from None
     if not addresses or len(addresses) > MAX_ADDRESSES:
         raise Failure("network_error", f"the host {host!r} has {len(addresses)} addresses", retryable=not addresses)
-    networks = tuple(named)
     for text in addresses:
         address = parsed(text)
-        kind = "disguised" if address is None else refusal(address, networks)
+        kind = "disguised" if address is None else rules.refusal(address)
         if kind is not None:
             raise refused(host, text, kind)
     return list(dict.fromkeys(addresses))[:MAX_TRIED]
@@ -86,10 +85,13 @@ async def reachable(host: str, port: int, named: Iterable[Network], resolve: Res
 def refused(host: str, address: str, kind: str) -> Failure:
     """The denial for an address."""
     leads = f"the host {host!r} leads to {address}, which" if host != address else f"{address!r}"
+    details = {"rationale_code": "host", "address": address, "kind": kind}
+    if kind == "forbidden":
+        return Failure("permission_denied", f"{leads} is forbidden", rule=FORBIDDEN.name, details=details)
     return Failure(
         "permission_denied",
         f"{leads} is not a public address ({kind}), and no rule of the owner names it",
         hint="the owner can list it under `allowed_addresses`",
         rule=UNREACHABLE,
-        details={"rationale_code": "host", "address": address, "kind": kind},
+        details=details,
     )

@@ -343,7 +343,9 @@ class _Connection:
         """Creates a proxy on that socket."""
         from albert_tools.builtins.net.proxy import FilteringProxy
 
-        proxy = FilteringProxy(self._judge, named=self._rules.named, listening=listener, still=self._demand_request)
+        proxy = FilteringProxy(
+            self._judge, addresses=self._rules.addresses, listening=listener, still=self._demand_request
+        )
         self.seen = proxy.seen
         return proxy
 

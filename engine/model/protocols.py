@@ -551,11 +551,11 @@ class NetworkRules(Protocol):
     """The network rules for one call (`engine.policy.outgoing.Outgoing`)."""
 
     @property
-    def named(self) -> tuple[Any, ...]:
-        """The private networks (of `ipaddress`) that the call may reach."""
+    def addresses(self) -> Any:
+        """The rules on the addresses that the call may reach (`engine.policy.addresses.AddressRules`)."""
 
-    def named_by(self, url: str) -> tuple[Any, ...]:
-        """The networks of `named`, and the host of a literal URL in the owner's configuration."""
+    def addresses_of(self, *urls: str) -> Any:
+        """`addresses`, with the literal addresses in these URLs of the owner's configuration."""
 
     def demand(self, url: str, method: str, *, by_owner: bool = False) -> None:
         """Check another URL. "ask" counts as a denial. Raises Failure `permission_denied`."""

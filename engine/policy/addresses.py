@@ -9,7 +9,6 @@ This module doesn't resolve names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
@@ -94,18 +93,25 @@ def within(address: Address) -> tuple[Address, ...]:
     return (last,) if _isatap(address) else ()
 
 
-def refusal(address: Address, named: Iterable[Network] = ()) -> str | None:
-    """The kind of an address that must not be reached; None if it is public or in one of the networks `named`.
+class AddressRules(NamedTuple):
+    """The addresses that rules name: networks that may be reached although they aren't public, and addresses that may not."""
 
-    A disguised address must be in these networks itself, and the addresses that it contains must be in them too.
-    """
-    kind = kind_of(address)
-    if kind is None:
-        return None
-    networks = tuple(named)
-    if not any(address.version == n.version and address in n for n in networks):
-        return kind
-    return next((why for inner in within(address) if (why := refusal(inner, networks))), None)
+    named: tuple[Network, ...] = ()
+    forbidden: frozenset[Address] = frozenset()
+
+    def refusal(self, address: Address) -> str | None:
+        """Why an address must not be reached: it is ``forbidden``, or its kind if it is neither public nor named. Otherwise None.
+
+        A disguised address must be named itself, and the addresses that it contains must be named too.
+        """
+        if address in self.forbidden:
+            return "forbidden"
+        kind = kind_of(address)
+        if kind is None:
+            return None
+        if not any(address.version == n.version and address in n for n in self.named):
+            return kind
+        return next((why for inner in within(address) if (why := self.refusal(inner))), None)
 
 
 def parsed(text: str) -> Address | None:

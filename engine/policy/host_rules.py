@@ -22,11 +22,13 @@ from albert_tools.engine.policy.layers import Layer, Resource, rule_id, sections
 from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, NameRule, RuleKind, same_word
 
 if TYPE_CHECKING:
-    from albert_tools.engine.policy.addresses import Network
+    from albert_tools.engine.policy.addresses import Address, AddressRules, Network
 
 #: The rule that refuses non-public addresses.
 UNREACHABLE = "shipped.addresses"
 
+#: A name or an IPv4 address. A pattern of other characters, such as ``.example.org``, would match no host.
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)*\.?", re.ASCII)
 _BRACKETED = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
 #: The last part of an IPv4 address in any form that the system's resolver accepts. No host name ends like this.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
@@ -50,8 +52,7 @@ def read_host(text: str) -> str:
 
         with suppress(ValueError):
             return str(IPv6Address(text.removeprefix("[").removesuffix("]")))
-    name = text.removeprefix("*.")
-    if not name or any(c in name for c in "/:*@ ?#") or not name.isascii():
+    if not _NAME.fullmatch(text.removeprefix("*.")):
         raise ValueError("a host is a name such as example.org, *.example.org for all below it, or * for every host")
     return text.lower()
 
@@ -157,16 +158,18 @@ def _owners(layers: tuple[Layer, ...], definition: ToolDefinition, *keys: ListKe
     return (pattern for section in sections for key in keys for pattern in key.of(section) or ())
 
 
-def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tuple[Network, ...]:
-    """The non-public addresses that a tool may reach: the addresses that the owner's rules name. If the project's file has
-    `allowed_addresses`, an address must be in the project's list too."""
+def address_rules(layers: tuple[Layer, ...], definition: ToolDefinition) -> AddressRules:
+    """The addresses that the rules name for a tool. Non-public ones must be in the owner's rules. If the project's file has
+    `allowed_addresses`, they must be in the project's list too."""
     from ipaddress import ip_network
 
-    from albert_tools.engine.policy.addresses import LOCALHOST, parsed
+    from albert_tools.engine.policy.addresses import LOCALHOST, AddressRules, parsed
 
     networks: list[Network] = []
+    forbidden: list[Address | None] = []
     for layer in layers:
         sections = [s for _, s in layer.sections(definition)]
+        forbidden += [parsed(plain_host(host)) for s in sections for host in FORBIDDEN.of(s) or ()]
         listed = [ip_network(a, strict=False) for s in sections for a in ADDRESSES.of(s) or ()]
         if layer.owner:
             networks += listed
@@ -177,15 +180,15 @@ def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tu
                     networks.append(ip_network(address))
         elif any(ADDRESSES.name in s for s in sections):
             networks = [n for n in networks if any(n.version == m.version and n.subnet_of(m) for m in listed)]  # type: ignore[arg-type]
-    return tuple(dict.fromkeys(networks))
+    return AddressRules(tuple(dict.fromkeys(networks)), frozenset(a for a in forbidden if a is not None))
 
 
 def _address_denial(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> Decision | None:
     """The denial of a host that is a non-public address."""
-    from albert_tools.engine.policy.addresses import parsed, refusal
+    from albert_tools.engine.policy.addresses import parsed
 
     address = parsed(host)
-    kind = refusal(address, named_addresses(layers, definition)) if address is not None else None
+    kind = address_rules(layers, definition).refusal(address) if address is not None else None
     return unreached(host, kind, definition.name) if kind is not None else None
 
 

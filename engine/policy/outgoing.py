@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.addresses import LOCALHOST, Address, Network, parsed, refusal
+from albert_tools.engine.policy.addresses import LOCALHOST, Address, AddressRules, Network, parsed
 from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.host_rules import UNREACHABLE, host_of, is_host
 from albert_tools.engine.policy.layers import Resource
@@ -22,7 +22,7 @@ from albert_tools.engine.policy.rules import Policy
 class Outgoing:
     """The network rules for one call of one tool. `urls` are the URLs in its arguments, each with its method."""
 
-    __slots__ = ("_definition", "_policy", "_urls", "asked", "named")
+    __slots__ = ("_definition", "_policy", "_urls", "addresses", "asked")
 
     def __init__(
         self,
@@ -33,8 +33,7 @@ class Outgoing:
         self._policy = policy
         self._definition = definition
         self._urls = urls
-        #: Non-public addresses that the owner's rules permit.
-        self.named: tuple[Network, ...] = policy.named_addresses(definition)
+        self.addresses: AddressRules = policy.addresses(definition)
         #: The first URL that the rules have permitted.
         self.asked: str | None = None
 
@@ -60,19 +59,20 @@ class Outgoing:
     def _is_permitted(self, decision: Decision, by_owner: bool) -> bool:
         """Whether the owner's configuration or a person's answer outweighs a decision."""
         if by_owner and decision.rule == UNREACHABLE:
-            # The configuration also permits the address (`named_by`).
+            # The configuration also permits the address (`addresses_of`).
             return True
         return decision.verdict == "ask" and (by_owner or decision.subject in self._asked())
 
     def _asked(self) -> set[str]:
         return {d.subject for d in self._policy.touches(self._definition, self._urls) if d.subject}
 
-    def named_by(self, url: str) -> tuple[Network, ...]:
-        """`named`, and the literal address in `url`, a URL of the owner's configuration."""
-        host = host_of(url) or ""
-        address = parsed(host)
-        literal = LOCALHOST if host == "localhost" else _single(address) if address is not None else ()
-        return (*self.named, *literal)
+    def addresses_of(self, *urls: str) -> AddressRules:
+        """`addresses`, and as named ones the literal addresses in `urls`, URLs of the owner's configuration."""
+        named = self.addresses.named
+        for host in (host_of(url) or "" for url in urls):
+            address = parsed(host)
+            named += LOCALHOST if host == "localhost" else _single(address) if address is not None else ()
+        return self.addresses._replace(named=named)
 
     def demand_secret(self, name: str, url: str) -> None:
         """Require that a secret may be sent to a URL. Its host must be listed for the secret, and the URL must be encrypted or
@@ -91,7 +91,7 @@ class Outgoing:
             raise self._no_secret(rule, message, f"the owner can add the host to `{rule}` in governance.yaml")
         address = parsed(host)
         local = host == "localhost" or (
-            address is not None and refusal(address, LOCALHOST) is None and address.is_loopback
+            address is not None and AddressRules(LOCALHOST).refusal(address) is None and address.is_loopback
         )
         if urlsplit(url).scheme.lower() != "https" and not local:
             raise self._no_secret(rule, f"the secret {name} may only be sent encrypted", "use https://")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.flows import FlowJudge
-from albert_tools.engine.policy.host_rules import named_addresses
+from albert_tools.engine.policy.host_rules import address_rules
 from albert_tools.engine.policy.layers import Layer, Resource, sections_of, views, written_at
 from albert_tools.engine.policy.mode_rules import permissions
 from albert_tools.engine.policy.number_rules import SIZE, TIMEOUT, rate_limits
@@ -24,7 +24,7 @@ from albert_tools.engine.policy.rule_table import JUDGES, without_effect
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 
 if TYPE_CHECKING:
-    from albert_tools.engine.policy.addresses import Network
+    from albert_tools.engine.policy.addresses import AddressRules
 
 #: The most tools whose decisions or numbers are cached. If there are more, the cache is cleared.
 _MAX_CACHED = 10_000
@@ -59,7 +59,7 @@ class Policy:
         self.secrets, self.settings = own.secrets, own.primitives
         self._permits: dict[tuple[str, str, bool, Mode], Decision] = {}
         self._numbers: dict[tuple[str, str], Numbers] = {}
-        self._addresses: dict[str, tuple[Network, ...]] = {}
+        self._addresses: dict[str, AddressRules] = {}
 
     def permits(self, definition: ToolDefinition, gated: bool, mode: Mode) -> Decision:
         """The decision that applies to every call of a tool in a mode, independent of its arguments."""
@@ -107,11 +107,11 @@ class Policy:
                 topics.append(said)
         return topics
 
-    def named_addresses(self, definition: ToolDefinition) -> tuple[Network, ...]:
-        """The non-public addresses that a tool may reach."""
+    def addresses(self, definition: ToolDefinition) -> AddressRules:
+        """The rules on the addresses that a tool reaches."""
         addresses = self._addresses.get(definition.name)
         if addresses is None:
-            addresses = self._addresses[definition.name] = named_addresses(self.layers, definition)
+            addresses = self._addresses[definition.name] = address_rules(self.layers, definition)
         return addresses
 
     def numbers(self, definition: ToolDefinition) -> Numbers:

@@ -18,7 +18,7 @@ from albert_tools.builtins.net.client import Client
 from albert_tools.builtins.net.proxy import FilteringProxy, ProxyBounds
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.addresses import LOCALHOST
+from albert_tools.engine.policy.addresses import LOCALHOST, AddressRules
 from tests.helpers.gate import until_async
 from tests.helpers.network import Authorities, answer, calling, hello, raw, resolving
 
@@ -32,7 +32,7 @@ async def everything(url: str, method: str) -> None:
 
 @asynccontextmanager
 async def proxied(judge: Any = everything, **more: Any) -> Any:
-    given = {"bounds": ANY_PORT, "named": LOCALHOST, **more}
+    given = {"bounds": ANY_PORT, "addresses": AddressRules(LOCALHOST), **more}
     async with FilteringProxy(judge, **given) as proxy:
         yield proxy
 
@@ -131,8 +131,13 @@ async def test_a_refused_url_is_not_connected_to() -> None:
 
 
 async def test_the_rules_of_the_call_apply() -> None:
-    rules = {"tools": {"http_request": {"forbidden_hosts": ["evil.example"], "allowed_addresses": ["127.0.0.1"]}}}
-    resolve = resolving({f"{name}.example": ["127.0.0.1"] for name in ("good", "evil", "new")})
+    hosts = {
+        "forbidden_hosts": ["evil.example", "127.0.0.5"],
+        "allowed_addresses": ["127.0.0.0/8"],
+        "free_hosts": ["to5.example"],
+    }
+    rules = {"tools": {"http_request": hosts}}
+    resolve = resolving({f"{n}.example": [f"127.0.0.{5 if n == 'to5' else 1}"] for n in ("good", "evil", "new", "to5")})
     with raw(hello) as server:
         going = calling(http_request, {"url": f"http://good.example:{server.port}/"}, rules, Client()).network
         assert going is not None
@@ -140,18 +145,19 @@ async def test_the_rules_of_the_call_apply() -> None:
         async def judge(url: str, method: str) -> None:
             going.demand(url, method)
 
-        async with proxied(judge, named=going.named, resolve=resolve) as proxy, through(proxy) as client:
-            found = {h: await client.get(f"http://{h}.example:{server.port}/") for h in ("good", "evil", "new")}
+        async with proxied(judge, addresses=going.addresses, resolve=resolve) as proxy, through(proxy) as client:
+            found = {h: await client.get(f"http://{h}.example:{server.port}/") for h in ("good", "evil", "new", "to5")}
         assert len(server.seen) == 1
     assert found["good"].text == "hello"
     assert "[tools.http_request.forbidden_hosts]" in found["evil"].text
     assert "[shipped.new_host_asks]" in found["new"].text
+    assert "[forbidden_hosts]: the host 'to5.example' leads to 127.0.0.5, which is forbidden" in found["to5"].text
 
 
 @pytest.mark.parametrize("tunnel", [False, True])
 async def test_every_url_of_the_table_is_refused(tunnel: bool) -> None:
     with raw(hello, host="::") as server:
-        async with proxied(named=()) as proxy:
+        async with proxied(addresses=AddressRules()) as proxy:
             for url, _ in TABLE["urls"]:
                 target = url.format(port=server.port)
                 if tunnel:
@@ -167,7 +173,7 @@ async def test_every_url_of_the_table_is_refused(tunnel: bool) -> None:
 @pytest.mark.parametrize("addresses", TABLE["names"], ids=str)
 async def test_every_name_of_the_table_is_refused(addresses: list[str]) -> None:
     with raw(hello, host="::") as server:
-        async with proxied(named=(), resolve=resolving({"name.example": addresses})) as proxy:
+        async with proxied(addresses=AddressRules(), resolve=resolving({"name.example": addresses})) as proxy:
             for line in ("GET http://name.example:%d/", "CONNECT name.example:%d"):
                 said = await spoken(proxy, (line % server.port).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n")
                 assert b"[shipped.addresses]" in said

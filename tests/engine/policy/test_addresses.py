@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.addresses import kind_of, parsed, refusal, within
+from albert_tools.engine.policy.addresses import AddressRules, kind_of, parsed, within
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.outgoing import Outgoing
 from albert_tools.engine.policy.rules import Policy
@@ -40,14 +40,14 @@ KINDS = {
 @pytest.mark.parametrize(("kind", "text"), [(k, a) for k, addresses in KINDS.items() for a in addresses.split()])
 def test_addresses_that_are_not_public(kind: str, text: str) -> None:
     assert kind_of(ip_address(text)) == kind
-    assert refusal(ip_address(text)) == kind
+    assert AddressRules().refusal(ip_address(text)) == kind
 
 
 @pytest.mark.parametrize(
     "text", ["8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "2a00:1450:4001::1"]
 )
 def test_public_addresses(text: str) -> None:
-    assert refusal(ip_address(text)) is None
+    assert AddressRules().refusal(ip_address(text)) is None
 
 
 @given(st.ip_addresses())
@@ -70,10 +70,10 @@ def test_disguised_addresses_are_refused(inner: Any) -> None:
     ]
     for carrier in carriers:
         address = ip_address(carrier.to_bytes(16, "big"))
-        assert refusal(address) is not None
+        assert AddressRules().refusal(address) is not None
         assert inner in within(address)
         # A rule that names the outer address does not open a refused inner address.
-        assert refusal(address, [ip_network("::/0")]) == refusal(inner)
+        assert AddressRules((ip_network("::/0"),)).refusal(address) == AddressRules().refusal(inner)
 
 
 def test_parsing_of_addresses() -> None:
@@ -141,6 +141,8 @@ def test_addresses_that_the_rules_open(
     [
         (section(allowed_addresses=["localhost"]), "an address is one such as"),
         (section(allowed_addresses=["10.0.0.1/8"]), "an address is one such as"),
+        ({"forbidden_hosts": [".a.example"]}, "a host is a name such as"),
+        ({"forbidden_hosts": ["a.example,b.example"]}, "a host is a name such as"),
         ({"secrets": {"A-B": ["a.example"]}}, "a secret's name is"),
         ({"secrets": {"AB": ["*"]}}, "a secret is only sent to hosts that are listed by name"),
     ],
