@@ -39,6 +39,7 @@ from albert_tools.builtins.net.proxy import FilteringProxy
 from albert_tools.builtins.net.secrets import Secrets
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
+from albert_tools.engine.model.turns import CLIENT
 from albert_tools.engine.policy.host_rules import host_of, is_host
 
 #: The hint for a process that ended before it listed its tools.
@@ -137,6 +138,8 @@ class Link:
             raise Failure("permission_denied", why, rule=failure.rule) from None
 
     async def _kept_open(self, transport: AbstractAsyncContextManager[Any]) -> None:
+        # What its process looks up belongs to no session, because the process serves all.
+        CLIENT.set(f"mount:{self._mount.name}")
         about = Implementation(name="albert-tools", version="1")
         async with Client(transport, cache=None, client_info=about) as client:
             self._client.set_result(client)

@@ -23,6 +23,7 @@ import psutil
 import pytest
 
 from albert_tools.builtins.mounts import connection, http_server, server_limits
+from tests.helpers.children import PATIENCE
 from tests.helpers.network import Authorities, answer, raw
 from tests.surfaces.conftest import wait_until
 from tests.surfaces.mounts.conftest import ALLOWED, HERE, Mounting, tool
@@ -484,6 +485,32 @@ def test_the_process_reaches_only_the_named_hosts(mounting: Make) -> None:
         (url, None),
         (f"http://localhost:{server.port}/y", "permission_denied"),
     ]
+
+
+def test_lookups_of_a_session_that_nobody_answers_leave_places_for_the_process(
+    mounting: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, look_up, waiting = threading.Event(), socket.getaddrinfo, []
+
+    def answered(host: str, *place: Any, **options: Any) -> Any:
+        if host.startswith("slow"):
+            waiting.append(host)
+            assert gate.wait(PATIENCE)
+        return look_up("127.0.0.1", *place, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answered)
+    home = mounting(governance={**ALLOWED, "free_hosts": ["*"]})
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
+        home.mount("m", tool("fetch", "url"), hosts=("localhost",))
+        url, session = f"http://localhost:{server.port}/", home.service.open_session("an agent")[1]
+        # The process connects in the context of the call that has started it.
+        assert home.service.invoke("m.fetch", {"url": url}, session=session).value() == "served"
+        with ThreadPoolExecutor(10) as pool:
+            for i in range(10):
+                pool.submit(home.service.invoke, "http_request", {"url": f"http://slow{i}.test/"}, session=session)
+            wait_until(lambda: len(waiting) == 8)
+            assert home.value("m.fetch", url=url) == "served"
+            gate.set()
 
 
 def test_between_its_calls_the_process_has_no_network(mounting: Make) -> None:
