@@ -148,7 +148,7 @@ def _next_command(
         text = f"its process ended before it did: {then}"
     elif run.state == "queued":
         start = command_line(options.home, "worker", "--queues", str(queue))
-        text = f"it waits for a worker of the queue {queue}; `{start}` starts one"
+        text = f"it waits in the queue {queue}, for its turn or for a worker; `{start}` starts one"
     elif run.state != "suspended":
         return
     elif waiting is not None and waiting.state == "open":

@@ -99,7 +99,7 @@ def wait_for(albert: Albert, run: str, wanted: str) -> dict[str, Any]:
 def test_a_worker_executes_a_queued_run(home: Albert, worker: Workers) -> None:
     run = queued(home, "add", "name=a.txt")
     assert state(home, run) == "queued"
-    waits = "it waits for a worker of the queue default; `albert worker --queues default` starts one"
+    waits = "it waits in the queue default, for its turn or for a worker; `albert worker --queues default` starts one"
     assert waits in home("runs", "show", run).out
     worker("ada")
     done = wait_for(home, run, "done")
