@@ -49,6 +49,9 @@ _T = TypeVar("_T")
 #: The largest output in bytes that is returned whole.
 OUTPUT_BYTES = 1024 * 1024
 
+#: The rules of an application, or the path of their file.
+GivenRules = Mapping[str, Any] | str | os.PathLike[str] | None
+
 
 class ToolService(engine.ToolService):
     """The tools of one user in one workspace::
@@ -61,7 +64,7 @@ class ToolService(engine.ToolService):
 
     home: Home
     #: The rules as `open` got them.
-    given_rules: Mapping[str, Any] | str | os.PathLike[str] | None = None
+    given_rules: GivenRules = None
 
     @classmethod
     def open(
@@ -69,7 +72,7 @@ class ToolService(engine.ToolService):
         *,
         home: str | os.PathLike[str] | None = None,
         workspace: str | os.PathLike[str] | None = None,
-        governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        governance: GivenRules = None,
         primitives: Iterable[Primitive] = (),
         builtins: Iterable[str] | None = None,
         ask: Asker | None = None,
@@ -120,7 +123,7 @@ class ToolService(engine.ToolService):
         registry = ToolRegistry(primitives, store, builtin_loaders(builtins))
         registry.refresh = _Mounts(stored, registry)
         registry.refresh()
-        workspace_or_failure = _workspace(workspace, homes)
+        workspace_or_failure = _workspace(workspace, homes, governance)
         rules = _rules(
             governance, stored, workspace_or_failure, {*builtin_loaders(), *registry.primitive_names, *RESERVED}
         )
@@ -156,7 +159,7 @@ class ToolService(engine.ToolService):
         Args:
             folder: The folder of the workspace.
         """
-        workspace_or_failure = _workspace(folder, self.home.local)
+        workspace_or_failure = _workspace(folder, self.home.local, self.given_rules)
         primitives = {*builtin_loaders(), *self.registry.primitive_names, *RESERVED}
         rules = _rules(self.given_rules, self.home, workspace_or_failure, primitives)
         async with self.beside(workspace_or_failure=workspace_or_failure, rules=rules) as service:
@@ -296,10 +299,13 @@ def _library() -> Library | None:
     return Library(lambda: other_home(place))
 
 
-def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Workspace | Failure:
+def _workspace(named: str | os.PathLike[str] | None, homes: Homes, given: GivenRules) -> Workspace | Failure:
     try:
         folder = Path(named) if named is not None else None
-        found = find_workspace(folder, Path.cwd(), Path.home(), homes.albert, (homes.config, homes.cache, homes.state))
+        # Tools must not write the rules that they are under.
+        rules = [Path(given)] if isinstance(given, (str, os.PathLike)) else []
+        own = (homes.config, homes.cache, homes.state, *rules)
+        found = find_workspace(folder, Path.cwd(), Path.home(), homes.albert, own)
         _search_workspace_last(str(found.root))
         return found
     except Failure as failure:
@@ -324,7 +330,7 @@ def _search_workspace_last(workspace: str) -> None:
 
 
 def _rules(
-    given: Mapping[str, Any] | str | os.PathLike[str] | None,
+    given: GivenRules,
     home: Home,
     workspace: Workspace | Failure,
     primitives: Collection[str],

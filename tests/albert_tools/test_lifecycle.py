@@ -239,6 +239,19 @@ def test_rules_by_path(opened: Open, tmp_path: Path, work: Path) -> None:
         assert said in error.message
 
 
+def test_tools_cannot_write_the_rules_in_the_workspace(opened: Open, work: Path) -> None:
+    rules = work / "config" / "rules.yaml"
+    rules.parent.mkdir()
+    rules.write_text("allow: [bash]")
+    service = opened(governance=rules)
+    error = service.invoke("write_file", {"path": "config/rules.yaml", "content": "{}"}).error
+    assert error is not None
+    assert (error.code, error.rule) == ("permission_denied", "albert_own")
+    for command in ("echo '{}' > config/rules.yaml", "mv config c; mkdir config; echo '{}' > config/rules.yaml"):
+        assert service.invoke("bash", {"command": command}).value()["exit_code"] != 0
+    assert rules.read_text() == "allow: [bash]"
+
+
 def test_rules_of_the_application_and_of_the_project(opened: Open, work: Path) -> None:
     project = work / ".albert" / "governance.yaml"
     project.write_text("limits: {calls: 1}")
