@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, TypedDict
 
 from albert_tools.builtins.files.existing_target import occupied
@@ -58,7 +59,7 @@ class FileEdited(TypedDict):
 
 
 @primitive(effects=["read"], idempotent=True, paths={"path": "read"}, source="file")
-def read_file(
+async def read_file(
     context: CallContext,
     path: FilePath,
     offset: LineNumber = 1,
@@ -88,14 +89,29 @@ def read_file(
         encoding: The encoding of the file, for example "utf-8", "utf-16", "cp1252"; "latin-1" reads any bytes, one character
             for each, NUL included.
     """
+    from albert_tools.engine.model.threads import in_thread
+
+    if offset != 1 or limit is not None:
+        return await in_thread(lambda: _part(context, path, offset, limit, encoding), "read_file")
+    with suppress(BlockingIOError):
+        # The way to a thread and back takes longer than the read.
+        return _whole(context, path, encoding, at_once=True)
+    return await in_thread(lambda: _whole(context, path, encoding), "read_file")
+
+
+def _whole(context: CallContext, path: str, encoding: str, *, at_once: bool = False) -> str:
+    name = known_encoding(encoding)
+    with context.workspace.open(path, at_once=at_once) as file:
+        data = file.read_at_once(MAX_FILE) if at_once else file.read(MAX_FILE)
+        context.effect("read", path=file.path, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+        text = decode(data, encoding, repr(path), hint=_ENCODING)
+        demand_text(text, name, repr(path))
+        return text
+
+
+def _part(context: CallContext, path: str, offset: int, limit: int | None, encoding: str) -> str:
     name = known_encoding(encoding)
     with context.workspace.open(path) as file:
-        if offset == 1 and limit is None:
-            data = file.read(MAX_FILE)
-            context.effect("read", path=file.path, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
-            text = decode(data, encoding, repr(path), hint=_ENCODING)
-            demand_text(text, name, repr(path))
-            return text
         part = _lines(file, path, offset, limit, name)
         data = part.encode()
         digest = hashlib.sha256(data).hexdigest()

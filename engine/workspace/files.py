@@ -26,6 +26,10 @@ from albert_tools.engine.workspace.path_syntax import forbidden, show
 #: Bytes per read.
 BLOCK = 1 << 20
 
+#: The most bytes of a file that can be read at once. The flag for such a read, if the system has it.
+_SMALL = 1 << 16
+_AT_ONCE: int | None = getattr(os, "RWF_NOWAIT", None)
+
 #: Flags to open a folder in order to list it.
 LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -107,7 +111,7 @@ def demand_writable(facts: os.stat_result, path: str) -> None:
 
 
 def open_file(
-    folder: int, name: str, path: str, links: LinkIndex, seen: os.stat_result | None = None
+    folder: int, name: str, path: str, links: LinkIndex, seen: os.stat_result | None = None, *, at_once: bool = False
 ) -> tuple[int, os.stat_result]:
     """Open a regular file for reading, and return the descriptor and its facts.
 
@@ -115,6 +119,7 @@ def open_file(
     name, if the caller has just read them.
 
     Raises:
+        BlockingIOError: with `at_once`: the file has other names, which takes long to check.
         OSError: as `demand_file`, or the error of the system.
         Failure: `not_a_file`, or `permission_denied` with rule `hard_link`.
     """
@@ -124,6 +129,8 @@ def open_file(
         facts = os.fstat(opened)
         demand_file(facts, path)
         if facts.st_nlink > 1:
+            if at_once:
+                raise BlockingIOError
             _demand_harmless_names(facts, path, links)
     except BaseException:
         os.close(opened)
@@ -162,6 +169,25 @@ def read_all(opened: int, facts: os.stat_result, path: str, limit: int) -> bytes
     if size > limit:
         raise _too_large(path, "grew while it was read", limit)
     return b"".join(pieces)
+
+
+def read_at_once(opened: int, facts: os.stat_result) -> bytes:
+    """The content of an open small file, if the system has it in memory.
+
+    Raises:
+        BlockingIOError: the read would take longer.
+    """
+    if facts.st_size > _SMALL or _AT_ONCE is None:
+        raise BlockingIOError
+    data = bytearray(facts.st_size + 1)
+    try:
+        size = os.preadv(opened, [data], 0, _AT_ONCE)
+    except OSError:
+        # Some file systems can't tell.
+        raise BlockingIOError from None
+    if size != facts.st_size:
+        raise BlockingIOError
+    return bytes(data[:size])
 
 
 def _too_large(path: str, what: str, limit: int) -> Failure:

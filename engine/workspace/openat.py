@@ -28,14 +28,17 @@ FOLDER = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXE
 
 #: The number of the system call `openat2`, the same on every architecture.
 _OPENAT2 = 437
-_RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
+_RESOLVE_NO_XDEV, _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH, _RESOLVE_CACHED = 1, 2, 4, 8, 32
 
-KernelOpen = Callable[[int, bytes], int]
+KernelOpen = Callable[[int, bytes, bool], int]
 
 
 @cache
 def kernel_open() -> KernelOpen | None:
-    """Returns a function that opens folders with `openat2`; None if the system has no `openat2` or a filter forbids it."""
+    """Returns a function that opens folders with `openat2`; None if the system has no `openat2` or a filter forbids it.
+
+    Its last argument: fail if the path leads into another file system, or if the system does not have all folders in memory.
+    """
     if not sys.platform.startswith("linux"):
         return None
     import ctypes
@@ -48,10 +51,12 @@ def kernel_open() -> KernelOpen | None:
     syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, pointer, ctypes.c_size_t)
     syscall.restype = ctypes.c_long
     # Without O_NOFOLLOW: it would report a link at the end as ENOTDIR. `resolve` reports it as ELOOP.
-    how = OpenHow(FOLDER & ~os.O_NOFOLLOW, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+    resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
+    how = OpenHow(FOLDER & ~os.O_NOFOLLOW, 0, resolve)
+    quick = OpenHow(FOLDER & ~os.O_NOFOLLOW, 0, resolve | _RESOLVE_NO_XDEV | _RESOLVE_CACHED)
 
-    def open_at(folder: int, path: bytes) -> int:
-        opened = syscall(_OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
+    def open_at(folder: int, path: bytes, at_once: bool) -> int:
+        opened = syscall(_OPENAT2, folder, path, ctypes.byref(quick if at_once else how), ctypes.sizeof(how))
         if opened < 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))
@@ -60,7 +65,7 @@ def kernel_open() -> KernelOpen | None:
     try:
         here = os.open("/", FOLDER)
         try:
-            os.close(open_at(here, b"."))
+            os.close(open_at(here, b".", False))
         finally:
             os.close(here)
     except OSError:
@@ -68,16 +73,19 @@ def kernel_open() -> KernelOpen | None:
     return open_at
 
 
-def open_folder(root: int, parts: Sequence[str]) -> int:
+def open_folder(root: int, parts: Sequence[str], *, at_once: bool = False) -> int:
     """A descriptor of the folder at `parts` beneath the open folder `root`. No part may be a link or ``..``.
 
     Raises:
+        BlockingIOError: with `at_once`: the system can't open it without waiting for a disk or a server, or can't tell.
         OSError: ``ELOOP`` if a part is a link, ``ENOTDIR`` if it is not a folder, ``ENOENT``, …
     """
     kernel = kernel_open()
-    if kernel is None or ".." in parts:
-        return _walk(root, parts)
-    return kernel(root, os.fsencode("/".join(parts)) or b".")
+    if kernel is not None and ".." not in parts:
+        return kernel(root, os.fsencode("/".join(parts)) or b".", at_once)
+    if at_once:
+        raise BlockingIOError
+    return _walk(root, parts)
 
 
 def _walk(root: int, parts: Sequence[str]) -> int:

@@ -43,6 +43,16 @@ class OpenedFile:
                 failure.rule = MAX_FILE_RULE
             raise
 
+    def read_at_once(self, limit: int) -> bytes:
+        """The whole content of a small file that the system has in memory.
+
+        Raises:
+            BlockingIOError: the read would take longer, or the file has more than `limit` bytes.
+        """
+        if self.facts.st_size > self.most(limit):
+            raise BlockingIOError
+        return files.read_at_once(self._handle, self.facts)
+
     def part(self, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset` on.
 

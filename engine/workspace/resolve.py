@@ -385,7 +385,9 @@ class Resolver:
         return f"did you mean {self._spelled(place.at((*above, near)))!r}?" if near else None
 
 
-def open_parent(top: int, parts: openat.Parts, follow: bool) -> tuple[int, openat.Parts, os.stat_result | None]:
+def open_parent(
+    top: int, parts: openat.Parts, follow: bool, *, at_once: bool = False
+) -> tuple[int, openat.Parts, os.stat_result | None]:
     """Returns a descriptor of the parent folder, the parts after resolving links, and the facts of the last name.
 
     Most paths contain no link and are opened at once, with facts. If the path contains a link and `follow` is true, the links are
@@ -396,7 +398,7 @@ def open_parent(top: int, parts: openat.Parts, follow: bool) -> tuple[int, opena
     """
     folder = -1
     try:
-        folder = openat.open_folder(top, parts[:-1])
+        folder = openat.open_folder(top, parts[:-1], at_once=at_once)
         facts = os.stat(parts[-1] if parts else ".", dir_fd=folder, follow_symlinks=False)
         if not follow or not stat.S_ISLNK(facts.st_mode):
             return folder, parts, facts

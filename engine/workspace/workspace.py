@@ -90,27 +90,32 @@ class Workspace(Resolver):
 
     # Reading.
 
-    def open(self, path: str, *, follow: bool = True) -> OpenedFile:
+    def open(self, path: str, *, follow: bool = True, at_once: bool = False) -> OpenedFile:
         """Open the file at `path`. Links that stay in the workspace are followed unless `follow` is false.
 
         Raises:
+            BlockingIOError: with `at_once`: it would take longer than a look into memory, or fail.
             Failure: `not_found`, `not_a_file`, `not_a_directory`, `io_error`, `invalid_arguments`, `permission_denied` (rules
                 `path_traversal`, `outside_workspace`, `albert_own`, `hard_link`, or a rule of the judge).
         """
         place = self._find(path)
+        if at_once and place.tree is not self._tree:
+            raise BlockingIOError
         try:
             if not place.parts:
                 raise IsADirectoryError(errno.EISDIR, "")
             with place.tree.opened() as (top, ceiling):
-                folder, parts, seen = open_parent(top, place.parts, follow)
+                folder, parts, seen = open_parent(top, place.parts, follow and not at_once, at_once=at_once)
                 try:
                     real = place.at(parts)
                     self.judge.demand(real.absolute, "read")
                     self._check(place, top, ceiling, folder)
-                    handle, facts = files.open_file(folder, parts[-1], path, self._links, seen)
+                    handle, facts = files.open_file(folder, parts[-1], path, self._links, seen, at_once=at_once)
                 finally:
                     os.close(folder)
         except OSError as error:
+            if at_once:
+                raise BlockingIOError from None
             raise self._reported(error, place) from None
         return OpenedFile(handle, facts, self._recorded(real), path, self.judge)
 

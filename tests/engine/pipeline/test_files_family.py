@@ -372,7 +372,10 @@ def stall(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bench], Stall]:
     def stalled(bench: Bench) -> Stall:
         made = Stall()
 
-        def waiting(root: int, parts: Any) -> int:
+        def waiting(root: int, parts: Any, *, at_once: bool = False) -> int:
+            if at_once:
+                # Nothing is in memory.
+                raise BlockingIOError
             made.wait()
             return open_folder(root, parts)
 

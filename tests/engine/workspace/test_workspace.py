@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.workspace import hard_links
+from albert_tools.engine.workspace import hard_links, openat
 from albert_tools.engine.workspace import workspace as workspace_module
 from albert_tools.engine.workspace.files import Entry
 from albert_tools.engine.workspace.workspace import Workspace
@@ -44,6 +44,25 @@ def test_reading_and_writing(workspace: Workspace, root: Path) -> None:
     facts = workspace.replace("sub/./new", b"data")
     assert facts == ("sub/new", 4, hashlib.sha256(b"data").hexdigest())
     assert (root / "sub" / "new").read_bytes() == b"data"
+
+
+def test_only_what_is_in_memory_is_read_at_once(workspace: Workspace, root: Path) -> None:
+    def at_once(path: str, place: Workspace = workspace) -> bytes:
+        with place.open(path, at_once=True) as opened:
+            return opened.read_at_once(LIMIT)
+
+    if openat.kernel_open() is not None:
+        assert at_once("sub/b.txt") == b"below"
+    (root / "link").symlink_to("sub")
+    (root / "file").symlink_to("a.txt")
+    (root / "large").write_bytes(bytes(1 << 17))
+    os.link(root / "a.txt", root / "another")
+    for path in ("link/b.txt", "file", "large", "another", "missing", "missing/b.txt"):
+        with pytest.raises(BlockingIOError):
+            at_once(path)
+    if sys.platform == "linux":
+        with Workspace(Path("/")) as everything, pytest.raises(BlockingIOError):
+            at_once("proc/version", everything)
 
 
 @pytest.mark.parametrize(
