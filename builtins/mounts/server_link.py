@@ -113,8 +113,13 @@ class Link:
         return self.server.streams(self._workspace, self._record_seen)
 
     def _connected(self, listener: Any) -> FilteringProxy:
-        addresses = self._rules_now().addresses_of(*(f"https://{host}/" for host in self._mount.hosts))
-        self._proxy = FilteringProxy(self._judge, addresses=addresses, listening=listener, still=self._demand_request)
+        urls = [f"https://{host}/" for host in self._mount.hosts]
+        self._proxy = FilteringProxy(
+            self._judge,
+            addresses=lambda: self._rules_now().addresses_of(*urls),
+            listening=listener,
+            still=self._demand_request,
+        )
         return self._proxy
 
     async def _judge(self, url: str, method: str) -> None:
@@ -138,8 +143,8 @@ class Link:
             raise Failure("permission_denied", why, rule=failure.rule) from None
 
     async def _kept_open(self, transport: AbstractAsyncContextManager[Any]) -> None:
-        # What its process looks up belongs to no session, because the process serves all.
-        CLIENT.set(f"mount:{self._mount.name}")
+        # What processes look up belongs to no session, because a process serves all.
+        CLIENT.set("mounts")
         about = Implementation(name="albert-tools", version="1")
         async with Client(transport, cache=None, client_info=about) as client:
             self._client.set_result(client)

@@ -81,7 +81,7 @@ class FilteringProxy:
 
     Args:
         judge: Decides whether a URL is allowed.
-        addresses: The rules on addresses.
+        addresses: Returns the rules on addresses, for each connection.
         listening: A listening socket, perhaps of another network namespace; by default the proxy listens on a port of the loopback
             interface.
         resolve: Resolves host names.
@@ -93,7 +93,7 @@ class FilteringProxy:
         self,
         judge: Judge,
         *,
-        addresses: AddressRules,
+        addresses: Callable[[], AddressRules],
         listening: socket.socket | None = None,
         resolve: Resolver = system_resolver,
         bounds: ProxyBounds | None = None,
@@ -237,7 +237,7 @@ class FilteringProxy:
 
     async def _connected(self, url: Url, pulse: _Pulse) -> _Side:
         async with asyncio.timeout(self._bounds.connect_seconds):
-            addresses = await reachable(url.host, url.port, self._addresses, self._resolve)
+            addresses = await reachable(url.host, url.port, self._addresses(), self._resolve)
         problem: OSError | None = None
         for address in addresses:
             try:

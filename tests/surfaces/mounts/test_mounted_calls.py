@@ -537,6 +537,19 @@ def test_a_forbidden_host_stays_forbidden(mounting: Make) -> None:
         assert server.connections == 0
 
 
+def test_an_address_that_is_forbidden_later_is_not_reached_by_a_name(mounting: Make, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(json.dumps(ALLOWED))
+    home = mounting(governance=rules)
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
+        home.mount("m", tool("fetch", "url"), hosts=("localhost",))
+        url = f"http://localhost:{server.port}/x"
+        assert home.value("m.fetch", url=url) == "served"
+        rules.write_text(json.dumps({**ALLOWED, "forbidden_hosts": ["127.0.0.1"]}))
+        assert "403" in home.value("m.fetch", url=url)
+        assert server.connections == 1
+
+
 def test_a_secret_is_in_the_environment_and_nowhere_else(mounting: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALBERT_SECRET_TRACKER_TOKEN", "s3cr3t-value")
     home = mounting()
