@@ -14,6 +14,7 @@ import codecs
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, TypedDict
 
 from albert_tools.builtins.files.existing_target import occupied
@@ -91,12 +92,13 @@ async def read_file(
     """
     from albert_tools.engine.model.threads import in_thread
 
-    if offset != 1 or limit is not None:
-        return await in_thread(lambda: _part(context, path, offset, limit, encoding), "read_file")
-    with suppress(BlockingIOError):
-        # The way to a thread and back takes longer than the read.
-        return _whole(context, path, encoding, at_once=True)
-    return await in_thread(lambda: _whole(context, path, encoding), "read_file")
+    read = partial(_part, context, path, offset, limit, encoding)
+    if offset == 1 and limit is None:
+        read = partial(_whole, context, path, encoding)
+        with suppress(BlockingIOError):
+            # The way to a thread and back takes longer than the read.
+            return read(at_once=True)
+    return await in_thread(read, "read_file")
 
 
 def _whole(context: CallContext, path: str, encoding: str, *, at_once: bool = False) -> str:

@@ -63,7 +63,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         try:
             rules.demand(text, request.method, by_owner=True)
             port = url.port or (443 if url.scheme == "https" else 80)
-            addresses = await reachable(url.host, port, rules.addresses_of(text), system_resolver)
+            addresses = await reachable(url.host, port, rules.address_rules_for(text), system_resolver)
         except Failure as failure:
             facts["refused"] = failure.code
             raise httpx2.ConnectError(failure.message, request=request) from failure

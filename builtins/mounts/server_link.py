@@ -116,7 +116,7 @@ class Link:
         urls = [f"https://{host}/" for host in self._mount.hosts]
         self._proxy = FilteringProxy(
             self._judge,
-            addresses=lambda: self._rules_now().addresses_of(*urls),
+            address_rules=lambda: self._rules_now().address_rules_for(*urls),
             listening=listener,
             still=self._demand_request,
         )
@@ -143,7 +143,7 @@ class Link:
             raise Failure("permission_denied", why, rule=failure.rule) from None
 
     async def _kept_open(self, transport: AbstractAsyncContextManager[Any]) -> None:
-        # What processes look up belongs to no session, because a process serves all.
+        # The lookups of a server count for no session, because its connection serves all sessions.
         CLIENT.set("mounts")
         about = Implementation(name="albert-tools", version="1")
         async with Client(transport, cache=None, client_info=about) as client:

@@ -210,16 +210,16 @@ class Client:
         if request.body is not None and len(request.body) > MAX_SENT:
             message = f"the body has {len(request.body):,} bytes; at most {MAX_SENT:,} can be sent"
             raise Failure("too_large", message)
-        addresses = rules.addresses
+        address_rules = rules.address_rules
         if request.by_owner:
             rules.demand(url.text, request.method, by_owner=True)
-            addresses = rules.addresses_of(url.text)
+            address_rules = rules.address_rules_for(url.text)
         hop, secrets = _Hop(url, request.method, request.headers, request.body), Secrets()
         seconds = max(0.0, context.remaining - MARGIN)
         time = _Time(asyncio.get_running_loop().time() + seconds, seconds)
         try:
             for left in range(min(request.follow, MAX_FOLLOWED), -1, -1):
-                async with self._sent(context, rules, hop, addresses, secrets, time, request.most) as response:
+                async with self._sent(context, rules, hop, address_rules, secrets, time, request.most) as response:
                     location = response.headers.get("location")
                     if not left or response.status not in REDIRECTS or location is None:
                         yield response
@@ -227,7 +227,7 @@ class Client:
                 hop = _followed(hop, response.status, location)
                 rules.demand(hop.url.text, hop.method)
                 # The owner's configuration permits its own address, not the address of a redirect.
-                addresses = rules.addresses
+                address_rules = rules.address_rules
         except Failure as failure:
             secrets.out_of_failure(failure)
             raise
@@ -238,7 +238,7 @@ class Client:
         context: CallContext,
         rules: NetworkRules,
         hop: _Hop,
-        addresses: AddressRules,
+        address_rules: AddressRules,
         secrets: Secrets,
         time: _Time,
         most: int,
@@ -251,7 +251,7 @@ class Client:
         metering = METER.set(meter)
         try:
             async with timer, self._host_limits.turn(host, time.seconds):
-                pool = await self._pool(url.scheme, addresses, context.settings)
+                pool = await self._pool(url.scheme, address_rules, context.settings)
                 raw = httpx.URL(url.text)
                 target = httpcore.URL(scheme=url.scheme, host=url.host, port=url.port, target=raw.raw_path)
                 request = httpcore.Request(hop.method, target, headers=headers, content=body)
@@ -295,10 +295,10 @@ class Client:
                 context.effect("network", **response.facts())
 
     async def _pool(
-        self, scheme: str, addresses: AddressRules, settings: Mapping[str, Any]
+        self, scheme: str, address_rules: AddressRules, settings: Mapping[str, Any]
     ) -> httpcore.AsyncConnectionPool:
         ca_file = str(settings.get("ca_file") or "") if scheme == "https" else ""
-        key = scheme, addresses, ca_file
+        key = scheme, address_rules, ca_file
         trust = None
         if key not in self._pools and scheme == "https":
             # Loading certificates is slow, and plain HTTP needs none.
@@ -310,7 +310,7 @@ class Client:
                 max_connections=MAX_CONNECTIONS,
                 max_keepalive_connections=MAX_CONNECTIONS // 2,
                 keepalive_expiry=KEEP_SECONDS,
-                network_backend=PinningBackend(addresses, self._resolve),
+                network_backend=PinningBackend(address_rules, self._resolve),
             )
             for old in list(self._pools)[:-MAX_POOLS]:
                 # Pools of earlier rules. A pool in use is closed later.

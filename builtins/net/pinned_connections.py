@@ -39,8 +39,8 @@ METER: ContextVar[Meter] = ContextVar("METER")
 class PinningBackend(httpcore.AsyncNetworkBackend):
     """Connects only to addresses that the rules allow."""
 
-    def __init__(self, addresses: AddressRules, resolve: Resolver) -> None:
-        self._addresses = addresses
+    def __init__(self, rules: AddressRules, resolve: Resolver) -> None:
+        self._rules = rules
         self._resolve = resolve
         self._backend = httpcore.AnyIOBackend()
 
@@ -53,7 +53,7 @@ class PinningBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """Connect to the first address of the host that answers."""
-        addresses = await reachable(host, port, self._addresses, self._resolve)
+        addresses = await reachable(host, port, self._rules, self._resolve)
         for i, address in enumerate(addresses):
             try:
                 stream = await self._backend.connect_tcp(

@@ -81,7 +81,7 @@ class FilteringProxy:
 
     Args:
         judge: Decides whether a URL is allowed.
-        addresses: Returns the rules on addresses, for each connection.
+        address_rules: Called for each connection; returns the rules on addresses.
         listening: A listening socket, perhaps of another network namespace; by default the proxy listens on a port of the loopback
             interface.
         resolve: Resolves host names.
@@ -93,7 +93,7 @@ class FilteringProxy:
         self,
         judge: Judge,
         *,
-        addresses: Callable[[], AddressRules],
+        address_rules: Callable[[], AddressRules],
         listening: socket.socket | None = None,
         resolve: Resolver = system_resolver,
         bounds: ProxyBounds | None = None,
@@ -101,7 +101,7 @@ class FilteringProxy:
     ) -> None:
         self._judge = judge
         self._still = still
-        self._addresses = addresses
+        self._address_rules = address_rules
         self._listening = listening
         self._resolve = resolve
         self._bounds = bounds or ProxyBounds()
@@ -237,7 +237,7 @@ class FilteringProxy:
 
     async def _connected(self, url: Url, pulse: _Pulse) -> _Side:
         async with asyncio.timeout(self._bounds.connect_seconds):
-            addresses = await reachable(url.host, url.port, self._addresses(), self._resolve)
+            addresses = await reachable(url.host, url.port, self._address_rules(), self._resolve)
         problem: OSError | None = None
         for address in addresses:
             try:

@@ -29,8 +29,8 @@ MAX_ADDRESSES = 64
 #: Addresses to which a connection is tried.
 MAX_TRIED = 6
 
-#: Lookups at the same time, and those of one session, or of all mounted servers, among them. If a name server does not answer, it
-#: blocks only these lookups.
+#: The most lookups at the same time, and the most of one session, or of all mounted servers together. A lookup that no name server
+#: answers keeps its place.
 _AT_ONCE, _OF_SESSION = 24, 8
 _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 

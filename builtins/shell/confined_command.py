@@ -344,7 +344,7 @@ class _Connection:
         from albert_tools.builtins.net.proxy import FilteringProxy
 
         proxy = FilteringProxy(
-            self._judge, addresses=lambda: self._rules.addresses, listening=listener, still=self._demand_request
+            self._judge, address_rules=lambda: self._rules.address_rules, listening=listener, still=self._demand_request
         )
         self.seen = proxy.seen
         return proxy

@@ -341,8 +341,8 @@ def _made(
     if unknown:
         raise TypeError(f"{tool}: there is no option {min(unknown)!r}")
     for option in ("paths", "urls", "judged", "uses", "outputs"):
-        if not isinstance(options.get(option) or {}, Mapping):
-            raise TypeError(f"{tool}: `{option}` must be a dict, by the name of the parameter or field")
+        if not isinstance(options.get(option, {}), Mapping | None):
+            raise TypeError(f"{tool}: `{option}` must be a dict whose keys are names of parameters or fields")
     family = options.get("family") or tool.rpartition(".")[0]
     definition = ToolDefinition(
         name=tool,

@@ -551,11 +551,11 @@ class NetworkRules(Protocol):
     """The network rules for one call (`engine.policy.outgoing.Outgoing`)."""
 
     @property
-    def addresses(self) -> Any:
+    def address_rules(self) -> Any:
         """The rules on the addresses that the call may reach (`engine.policy.addresses.AddressRules`)."""
 
-    def addresses_of(self, *urls: str) -> Any:
-        """`addresses`, with the literal addresses in these URLs of the owner's configuration."""
+    def address_rules_for(self, *urls: str) -> Any:
+        """`address_rules`, which also permit the literal addresses in these URLs of the owner's configuration."""
 
     def demand(self, url: str, method: str, *, by_owner: bool = False) -> None:
         """Check another URL. "ask" counts as a denial. Raises Failure `permission_denied`."""

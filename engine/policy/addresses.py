@@ -94,22 +94,22 @@ def within(address: Address) -> tuple[Address, ...]:
 
 
 class AddressRules(NamedTuple):
-    """The addresses that rules name: networks that may be reached although they aren't public, and addresses that may not."""
+    """The rules on addresses: the networks that may be reached although they aren't public, and those that may not be reached."""
 
     named: tuple[Network, ...] = ()
-    forbidden: frozenset[Address] = frozenset()
+    forbidden: tuple[Network, ...] = ()
 
     def refusal(self, address: Address) -> str | None:
         """Why an address must not be reached: it is ``forbidden``, or its kind if it is neither public nor named. Otherwise None.
 
         A disguised address must be named itself, and the addresses that it contains must be named too.
         """
-        if address in self.forbidden:
+        if _in(address, self.forbidden):
             return "forbidden"
         kind = kind_of(address)
         if kind is None:
             return None
-        if not any(address.version == n.version and address in n for n in self.named):
+        if not _in(address, self.named):
             return kind
         return next((why for inner in within(address) if (why := self.refusal(inner))), None)
 
@@ -121,6 +121,18 @@ def parsed(text: str) -> Address | None:
     except ValueError:
         return None
     return None if getattr(address, "scope_id", None) else address
+
+
+def networks_of(host: str) -> tuple[Network, ...]:
+    """The networks that a host names in the rules: an address, or ``localhost``."""
+    if host == "localhost":
+        return LOCALHOST
+    address = parsed(host)
+    return () if address is None else (ip_network(address),)
+
+
+def _in(address: Address, networks: tuple[Network, ...]) -> bool:
+    return any(address.version == n.version and address in n for n in networks)
 
 
 def _isatap(address: IPv6Address) -> bool:

@@ -22,12 +22,12 @@ from albert_tools.engine.policy.layers import Layer, Resource, rule_id, sections
 from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, NameRule, RuleKind, same_word
 
 if TYPE_CHECKING:
-    from albert_tools.engine.policy.addresses import Address, AddressRules, Network
+    from albert_tools.engine.policy.addresses import AddressRules, Network
 
 #: The rule that refuses non-public addresses.
 UNREACHABLE = "shipped.addresses"
 
-#: A name or an IPv4 address. A pattern of other characters, such as ``.example.org``, would match no host.
+#: A name or an IPv4 address. A pattern of another form, such as ``.example.org``, would match no host.
 _NAME = re.compile(r"[\w-]+(\.[\w-]+)*\.?", re.ASCII)
 _BRACKETED = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
 #: The last part of an IPv4 address in any form that the system's resolver accepts. No host name ends like this.
@@ -163,24 +163,21 @@ def address_rules(layers: tuple[Layer, ...], definition: ToolDefinition) -> Addr
     `allowed_addresses`, they must be in the project's list too."""
     from ipaddress import ip_network
 
-    from albert_tools.engine.policy.addresses import LOCALHOST, AddressRules, parsed
+    from albert_tools.engine.policy.addresses import AddressRules, networks_of
 
     networks: list[Network] = []
-    forbidden: list[Address | None] = []
+    forbidden: list[Network] = []
     for layer in layers:
         sections = [s for _, s in layer.sections(definition)]
-        forbidden += [parsed(plain_host(host)) for s in sections for host in FORBIDDEN.of(s) or ()]
+        forbidden += [n for s in sections for host in FORBIDDEN.of(s) or () for n in networks_of(plain_host(host))]
         listed = [ip_network(a, strict=False) for s in sections for a in ADDRESSES.of(s) or ()]
         if layer.owner:
             networks += listed
             for host in _owners((layer,), definition, ALLOWED, FREE):
-                if host == "localhost":
-                    networks += LOCALHOST
-                elif (address := parsed(plain_host(host))) is not None:
-                    networks.append(ip_network(address))
+                networks += networks_of(plain_host(host))
         elif any(ADDRESSES.name in s for s in sections):
             networks = [n for n in networks if any(n.version == m.version and n.subnet_of(m) for m in listed)]  # type: ignore[arg-type]
-    return AddressRules(tuple(dict.fromkeys(networks)), frozenset(a for a in forbidden if a is not None))
+    return AddressRules(tuple(dict.fromkeys(networks)), tuple(dict.fromkeys(forbidden)))
 
 
 def _address_denial(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> Decision | None:
@@ -193,7 +190,9 @@ def _address_denial(layers: tuple[Layer, ...], definition: ToolDefinition, host:
 
 
 def unreached(shown: str, kind: str, tool: str) -> Decision:
-    """The denial of a non-public address. `shown` is the address, or the host name that resolves to it."""
+    """The denial of an address that is forbidden or not public. `shown` is the address, or the host name that resolves to it."""
+    if kind == "forbidden":
+        return Decision("deny", FORBIDDEN.name, "host", f"{shown!r} leads to an address under `{FORBIDDEN.name}`")
     article = "an" if kind[0] in "aeiou" else "a"
     return Decision(
         "deny",

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.addresses import LOCALHOST, Address, AddressRules, Network, parsed
+from albert_tools.engine.policy.addresses import LOCALHOST, AddressRules, networks_of, parsed
 from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.host_rules import UNREACHABLE, host_of, is_host
 from albert_tools.engine.policy.layers import Resource
@@ -22,7 +22,7 @@ from albert_tools.engine.policy.rules import Policy
 class Outgoing:
     """The network rules for one call of one tool. `urls` are the URLs in its arguments, each with its method."""
 
-    __slots__ = ("_definition", "_policy", "_urls", "addresses", "asked")
+    __slots__ = ("_definition", "_policy", "_urls", "address_rules", "asked")
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Outgoing:
         self._policy = policy
         self._definition = definition
         self._urls = urls
-        self.addresses: AddressRules = policy.addresses(definition)
+        self.address_rules: AddressRules = policy.address_rules(definition)
         #: The first URL that the rules have permitted.
         self.asked: str | None = None
 
@@ -59,20 +59,17 @@ class Outgoing:
     def _is_permitted(self, decision: Decision, by_owner: bool) -> bool:
         """Whether the owner's configuration or a person's answer outweighs a decision."""
         if by_owner and decision.rule == UNREACHABLE:
-            # The configuration also permits the address (`addresses_of`).
+            # The configuration also permits the address (`address_rules_for`).
             return True
         return decision.verdict == "ask" and (by_owner or decision.subject in self._asked())
 
     def _asked(self) -> set[str]:
         return {d.subject for d in self._policy.touches(self._definition, self._urls) if d.subject}
 
-    def addresses_of(self, *urls: str) -> AddressRules:
-        """`addresses`, and as named ones the literal addresses in `urls`, URLs of the owner's configuration."""
-        named = self.addresses.named
-        for host in (host_of(url) or "" for url in urls):
-            address = parsed(host)
-            named += LOCALHOST if host == "localhost" else _single(address) if address is not None else ()
-        return self.addresses._replace(named=named)
+    def address_rules_for(self, *urls: str) -> AddressRules:
+        """`address_rules`, which also permit the literal addresses in `urls`, the URLs of the owner's configuration."""
+        literal = [network for url in urls for network in networks_of(host_of(url) or "")]
+        return self.address_rules._replace(named=(*self.address_rules.named, *literal))
 
     def demand_secret(self, name: str, url: str) -> None:
         """Require that a secret may be sent to a URL. Its host must be listed for the secret, and the URL must be encrypted or
@@ -98,12 +95,6 @@ class Outgoing:
 
     def _no_secret(self, rule: str, message: str, hint: str) -> Failure:
         return Decision("deny", rule, "host", message, hint).failure(self._definition.name)
-
-
-def _single(address: Address) -> tuple[Network, ...]:
-    from ipaddress import ip_network
-
-    return (ip_network(address),)
 
 
 def _shown(url: str) -> str:

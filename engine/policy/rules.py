@@ -59,7 +59,7 @@ class Policy:
         self.secrets, self.settings = own.secrets, own.primitives
         self._permits: dict[tuple[str, str, bool, Mode], Decision] = {}
         self._numbers: dict[tuple[str, str], Numbers] = {}
-        self._addresses: dict[str, AddressRules] = {}
+        self._address_rules: dict[str, AddressRules] = {}
 
     def permits(self, definition: ToolDefinition, gated: bool, mode: Mode) -> Decision:
         """The decision that applies to every call of a tool in a mode, independent of its arguments."""
@@ -107,12 +107,12 @@ class Policy:
                 topics.append(said)
         return topics
 
-    def addresses(self, definition: ToolDefinition) -> AddressRules:
+    def address_rules(self, definition: ToolDefinition) -> AddressRules:
         """The rules on the addresses that a tool reaches."""
-        addresses = self._addresses.get(definition.name)
-        if addresses is None:
-            addresses = self._addresses[definition.name] = address_rules(self.layers, definition)
-        return addresses
+        rules = self._address_rules.get(definition.name)
+        if rules is None:
+            rules = self._address_rules[definition.name] = address_rules(self.layers, definition)
+        return rules
 
     def numbers(self, definition: ToolDefinition) -> Numbers:
         """The numbers that apply to a tool. Every call needs them, so they are cached."""

@@ -26,9 +26,10 @@ from albert_tools.engine.workspace.path_syntax import forbidden, show
 #: Bytes per read.
 BLOCK = 1 << 20
 
-#: The most bytes of a file that can be read at once. The flag for such a read, if the system has it.
+#: The most bytes of a file that are read at once.
 _SMALL = 1 << 16
-_AT_ONCE: int | None = getattr(os, "RWF_NOWAIT", None)
+#: The flag of a read that fails instead of waiting for a disk; None if the system has none.
+_NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)
 
 #: Flags to open a folder in order to list it.
 LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -119,7 +120,7 @@ def open_file(
     name, if the caller has just read them.
 
     Raises:
-        BlockingIOError: with `at_once`: the file has other names, which takes long to check.
+        BlockingIOError: with `at_once`: the file has other names, which take long to check.
         OSError: as `demand_file`, or the error of the system.
         Failure: `not_a_file`, or `permission_denied` with rule `hard_link`.
     """
@@ -177,11 +178,11 @@ def read_at_once(opened: int, facts: os.stat_result) -> bytes:
     Raises:
         BlockingIOError: the read would take longer.
     """
-    if facts.st_size > _SMALL or _AT_ONCE is None:
+    if facts.st_size > _SMALL or _NOWAIT is None:
         raise BlockingIOError
     data = bytearray(facts.st_size + 1)
     try:
-        size = os.preadv(opened, [data], 0, _AT_ONCE)
+        size = os.preadv(opened, [data], 0, _NOWAIT)
     except OSError:
         # Some file systems can't tell.
         raise BlockingIOError from None

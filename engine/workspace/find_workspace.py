@@ -9,7 +9,8 @@ These folders can't be the workspace:
 - Albert's own folder and its subfolders: tools could write Albert's files;
 - the Python that runs Albert Tools (after ``python -m venv .``): tools could write what it imports.
 
-Albert's own folder doesn't count as a marker, not even that of another user (after ``sudo``). So ``~/.albert`` does not make the
+Albert's own folder doesn't count as a marker, not even that of another user (after ``sudo``). It has ``tools`` or ``state``, and no
+``governance.yaml``. So ``~/.albert`` does not make the
 home folder a workspace. If no workspace is found, every call is denied. The current folder is not used as a fallback.
 """
 
@@ -33,7 +34,7 @@ from albert_tools.engine.workspace.workspace import Workspace
 #: The names that mark a folder as a workspace.
 MARKERS = (ALBERT_FOLDER, ".git")
 
-#: What Albert's own folder has. A project may have it beside its rules, which Albert's own folder has in `config`.
+#: What Albert's own folder has. A project's `.albert` may have it too, beside its rules, which Albert's own folder has in `config`.
 _OF_HOME = frozenset(("tools", "state"))
 _RULES = "governance.yaml"
 
@@ -113,7 +114,7 @@ def _marks(marker: Path, albert_home: Path, owners: set[int]) -> bool:
             if not _OF_HOME.isdisjoint(names) and _RULES not in names:
                 return False
     except OSError:
-        # Also another user's home, which is closed.
+        # For example, root's own folder, which this user can't list.
         return False
     with suppress(OSError):
         return identity(facts) != identity(albert_home.stat())

@@ -30,6 +30,10 @@ FOLDER = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXE
 _OPENAT2 = 437
 _RESOLVE_NO_XDEV, _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH, _RESOLVE_CACHED = 1, 2, 4, 8, 32
 
+#: The types of file systems on this machine's own disks and in its memory, as `statfs` names them: ext4, XFS, Btrfs, F2FS, ZFS,
+#: tmpfs, overlay.
+_LOCAL = {0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x2FC12FC1, 0x01021994, 0x794C7630}
+
 KernelOpen = Callable[[int, bytes, bool], int]
 
 
@@ -37,7 +41,7 @@ KernelOpen = Callable[[int, bytes, bool], int]
 def kernel_open() -> KernelOpen | None:
     """Returns a function that opens folders with `openat2`; None if the system has no `openat2` or a filter forbids it.
 
-    Its last argument: fail if the path leads into another file system, or if the system does not have all folders in memory.
+    With `at_once`, the function fails if the path leads into another file system, or if a folder is not in the system's memory.
     """
     if not sys.platform.startswith("linux"):
         return None
@@ -71,6 +75,17 @@ def kernel_open() -> KernelOpen | None:
     except OSError:
         return None
     return open_at
+
+
+def is_local(folder: int) -> bool:
+    """Whether an open folder is known to be on this machine. A look into the file system of a server can wait for ever."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    # The structure begins with the type, and has less than 256 bytes on every architecture.
+    facts = (ctypes.c_long * 32)()
+    return ctypes.CDLL(None).fstatfs(folder, facts) == 0 and facts[0] & 0xFFFFFFFF in _LOCAL
 
 
 def open_folder(root: int, parts: Sequence[str], *, at_once: bool = False) -> int:

@@ -106,8 +106,9 @@ class Place:
 class Resolver:
     """The open workspace: resolves paths. Safe to use from any thread.
 
-    `root` is its canonical path, for messages. `sealed` are the folders where Albert stores its state; tools can neither read nor
-    change them. `secret` are files and folders that no tool can reach under any name.
+    `root` is its canonical path, for messages. `sealed` are the folders where Albert stores its state, which tools can neither read
+    nor change, and the file of an application's rules, which they can't change. `secret` are files and folders that no tool can
+    reach under any name.
     """
 
     def __init__(self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = ()) -> None:
@@ -126,7 +127,8 @@ class Resolver:
         self._places: dict[str, Place] = {}
         self._view = False
         # A sealed folder outside `root` can't occur beneath the top, so it isn't compared for each file.
-        self._sealed_inside = tuple(place for place in self.sealed if place.is_relative_to(root))
+        self._sealed_inside = tuple(p for p in self.sealed if p.is_relative_to(root) and not p.is_file())
+        self._is_local = openat.is_local(self._tree.fd)
         # Some file systems ignore case.
         self._python = [path.casefold() for path in own_python(str(root))]
         self._links = LinkIndex([*self.sealed, *self.secret])

@@ -5,7 +5,7 @@ The stage of a run is ``ready`` (it has not begun, or its question was answered)
 the interpreter in which it has begun; "" before. `tries` counts how often it was taken since its last suspension. `session` is the
 outermost session of the run, which all sessions within it share.
 
-A look for the next run reads the first one of each session, because thousands may be ready or wait for people.
+A look for the next run seeks the first ready one of each session, because thousands may be ready or wait for people.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def queued(execute: Execute, entry: Entry) -> None:
     """Apply ``queued``: a run, which has just begun, waits for a worker."""
     data = entry.data
     (session,) = execute("SELECT session FROM runs WHERE id = ?", (data["run"],)).fetchone()
-    *_, outermost = ("", *line(execute, session))
+    outermost = [session, *line(execute, session)][-1]
     execute(_QUEUE, (data["run"], data["queue"], data["priority"], entry.n, data["workspace"], outermost))
     execute(_QUEUED, (entry.at, data["run"]))
 

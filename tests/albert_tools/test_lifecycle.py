@@ -250,6 +250,11 @@ def test_tools_cannot_write_the_rules_in_the_workspace(opened: Open, work: Path)
     for command in ("echo '{}' > config/rules.yaml", "mv config c; mkdir config; echo '{}' > config/rules.yaml"):
         assert service.invoke("bash", {"command": command}).value()["exit_code"] != 0
     assert rules.read_text() == "allow: [bash]"
+    # In the place of a link there could be a folder at the next call.
+    (work / "link").symlink_to("config")
+    error = opened(governance=work / "link" / "rules.yaml").invoke("bash", {"command": "true"}).error
+    assert error is not None
+    assert (error.code, "is a symbolic link in the workspace" in error.message) == ("governance_unavailable", True)
 
 
 def test_rules_of_the_application_and_of_the_project(opened: Open, work: Path) -> None:

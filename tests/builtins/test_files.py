@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,13 @@ async def test_written_text_is_read_back_exactly(context: Any, root: Path) -> No
     assert await read(context, "./a.txt") == text
     facts = {"path": "a.txt", "size_bytes": len(text.encode()), "sha256": digest}
     assert context.effects == [("write", facts), ("read", facts)]
+
+
+async def test_a_file_that_cannot_be_read_at_once_is_read_in_a_thread(context: Any, root: Path) -> None:
+    (root / "a").write_text("x")
+    os.link(root / "a", root / "b")
+    assert await read(context, "b") == "x"
+    assert [kind for kind, _ in context.effects] == ["read"]
 
 
 async def test_results_match_the_schemas(context: Any) -> None:

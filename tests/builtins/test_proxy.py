@@ -32,7 +32,7 @@ async def everything(url: str, method: str) -> None:
 
 @asynccontextmanager
 async def proxied(judge: Any = everything, **more: Any) -> Any:
-    given = {"bounds": ANY_PORT, "addresses": lambda: AddressRules(LOCALHOST), **more}
+    given = {"bounds": ANY_PORT, "address_rules": lambda: AddressRules(LOCALHOST), **more}
     async with FilteringProxy(judge, **given) as proxy:
         yield proxy
 
@@ -146,7 +146,7 @@ async def test_the_rules_of_the_call_apply() -> None:
             going.demand(url, method)
 
         async with (
-            proxied(judge, addresses=lambda: going.addresses, resolve=resolve) as proxy,
+            proxied(judge, address_rules=lambda: going.address_rules, resolve=resolve) as proxy,
             through(proxy) as client,
         ):
             found = {h: await client.get(f"http://{h}.example:{server.port}/") for h in ("good", "evil", "new", "to5")}
@@ -160,7 +160,7 @@ async def test_the_rules_of_the_call_apply() -> None:
 @pytest.mark.parametrize("tunnel", [False, True])
 async def test_every_url_of_the_table_is_refused(tunnel: bool) -> None:
     with raw(hello, host="::") as server:
-        async with proxied(addresses=AddressRules) as proxy:
+        async with proxied(address_rules=AddressRules) as proxy:
             for url, _ in TABLE["urls"]:
                 target = url.format(port=server.port)
                 if tunnel:
@@ -176,7 +176,7 @@ async def test_every_url_of_the_table_is_refused(tunnel: bool) -> None:
 @pytest.mark.parametrize("addresses", TABLE["names"], ids=str)
 async def test_every_name_of_the_table_is_refused(addresses: list[str]) -> None:
     with raw(hello, host="::") as server:
-        async with proxied(addresses=AddressRules, resolve=resolving({"name.example": addresses})) as proxy:
+        async with proxied(address_rules=AddressRules, resolve=resolving({"name.example": addresses})) as proxy:
             for line in ("GET http://name.example:%d/", "CONNECT name.example:%d"):
                 said = await spoken(proxy, (line % server.port).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n")
                 assert b"[shipped.addresses]" in said

@@ -167,7 +167,7 @@ class Awaited:
         (lambda: primitive(schemas={"x": {"items": {"enum": 3}}})(a_fine), "'enum' can't be 3"),
         (lambda: primitive(schemas={"x": {"anyOf": [7]}})(a_fine), "a schema is a dict, not 7"),
         (lambda: primitive(schemas={"x": {"properties": {"a": {"required": "a"}}}})(a_fine), "'required' can't be 'a'"),
-        (lambda: primitive(urls=["x"])(a_fine), "`urls` must be a dict, by the name of the parameter or field"),  # type: ignore[arg-type]
+        (lambda: primitive(urls=["x"])(a_fine), "`urls` must be a dict whose keys are names of parameters or fields"),  # type: ignore[arg-type]
         (lambda: primitive(once=["y"])(a_fine), "`once` names 'y', which is no parameter"),
         (lambda: primitive(a_unknown), "its annotations can't be read: name 'Nowhere'"),
         (lambda: primitive(a_path), "the default of 'x' is not JSON"),

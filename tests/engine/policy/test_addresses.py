@@ -76,6 +76,15 @@ def test_disguised_addresses_are_refused(inner: Any) -> None:
         assert AddressRules((ip_network("::/0"),)).refusal(address) == AddressRules().refusal(inner)
 
 
+@pytest.mark.parametrize("text", ["10.0.0.7", "8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
+def test_forbidden_addresses_are_refused_also_where_networks_are_named(text: str) -> None:
+    forbidden = tuple(ip_network(each) for each in ("10.0.0.7", "8.8.8.8", "2606:4700::1111"))
+    named = tuple(ip_network(each) for each in ("10.0.0.0/8", "64:ff9b::/96"))
+    rules = AddressRules(named, forbidden)
+    assert rules.refusal(ip_address(text)) == "forbidden"
+    assert rules.refusal(ip_address("10.0.0.8")) is None
+
+
 def test_parsing_of_addresses() -> None:
     assert parsed("127.0.0.1") is not None
     for text in ("localhost", "127.1", "fe80::1%eth0", "", "1.2.3.4.5"):

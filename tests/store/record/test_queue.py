@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,17 @@ def test_sessions_take_turns(record: Record) -> None:
     # Also if no run of the session is executed at the moment.
     end(record, ones[0])
     assert [taken(queue) for _ in range(7)] == [others[1], owners[1], *ones[1:], last, None]
+
+
+def test_a_look_reads_one_ready_run_of_each_session(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "other"):
+        record.append("session", {"session": name, "hash": name, "parent": ""})
+    runs = [put(record, session=name) for name in ("one", "other") for _ in range(5)]
+    found: list[Any] = []
+    rows = record.database.rows
+    monkeypatch.setattr(record.database, "rows", lambda *query: found.append(rows(*query)) or found[-1])
+    assert taken(queue_of(record)) == runs[0]
+    assert max(map(len, found)) == 2
 
 
 def test_a_worker_takes_runs_of_its_queues_and_workspaces(record: Record) -> None:

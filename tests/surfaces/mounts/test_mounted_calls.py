@@ -508,9 +508,11 @@ def test_lookups_of_a_session_that_nobody_answers_leave_places_for_the_process(
         with ThreadPoolExecutor(10) as pool:
             for i in range(10):
                 pool.submit(home.service.invoke, "http_request", {"url": f"http://slow{i}.test/"}, session=session)
-            wait_until(lambda: len(waiting) == 8)
-            assert home.value("m.fetch", url=url) == "served"
-            gate.set()
+            try:
+                wait_until(lambda: len(waiting) == 8)
+                assert home.value("m.fetch", url=url) == "served"
+            finally:
+                gate.set()
 
 
 def test_between_its_calls_the_process_has_no_network(mounting: Make) -> None:
