@@ -129,7 +129,8 @@ async def test_the_record_tells_the_messages_of_the_user_apart(chats: Chats) -> 
 
 async def test_calls_that_only_read_run_side_by_side(chats: Chats) -> None:
     (chats.work / "a.txt").write_text("a")
-    reading = [("read_file", {"path": "a.txt"})] * 5
+    # A whole small file would be read at once.
+    reading = [("read_file", {"path": "a.txt", "limit": 1})] * 5
     chat = await chats.chat(
         [Reply(calls=reading), Reply(calls=[*reading, ("write_file", {"path": "b", "content": ""})]), "done"]
     )
