@@ -8,17 +8,17 @@ and what it sends is not read: no call's rules and mode would apply. What waits 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
+from albert_tools.builtins.mounts.calls_under_way import CallsUnderWay
 from albert_tools.builtins.mounts.server_limits import MAX_MESSAGE, too_long, too_much
 from albert_tools.builtins.net.resolve_host import reachable, system_resolver
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import NetworkRules
 
 #: Seconds to connect, and to send.
 _CONNECT_SECONDS = 30.0
@@ -32,13 +32,13 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     """A transport for one server.
 
     Args:
-        rules: The network rules of the present call.
+        calls: The calls under way.
         seen: Gets the facts about each request, for the record.
         called: Set while a call is under way.
     """
 
-    def __init__(self, rules: Callable[[], NetworkRules], seen: list[dict[str, Any]], called: asyncio.Event) -> None:
-        self._rules = rules
+    def __init__(self, calls: CallsUnderWay, seen: list[dict[str, Any]], called: asyncio.Event) -> None:
+        self._calls = calls
         self._called = called
         self._seen = seen
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
@@ -50,7 +50,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             httpx2.TransportError: It was refused, or nothing answered.
         """
         await self._called.wait()
-        rules, url = self._rules(), request.url
+        url = request.url
         text = str(url.copy_with(query=None, fragment=None))
         facts: dict[str, Any] = {
             "method": request.method,
@@ -61,9 +61,9 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         }
         self._seen.append(facts)
         try:
-            rules.demand(text, request.method, by_owner=True)
+            self._calls.demand(text, request.method)
             port = url.port or (443 if url.scheme == "https" else 80)
-            addresses = await reachable(url.host, port, rules.address_rules_for(text), system_resolver)
+            addresses = await reachable(url.host, port, self._calls.address_rules(text), system_resolver)
         except Failure as failure:
             facts["refused"] = failure.code
             raise httpx2.ConnectError(failure.message, request=request) from failure
@@ -127,12 +127,12 @@ class _Bounded(httpx2.AsyncByteStream):
 
 @asynccontextmanager
 async def http_streams(
-    url: str, rules: Callable[[], NetworkRules], seen: list[dict[str, Any]], called: asyncio.Event, token: str
+    url: str, calls: CallsUnderWay, seen: list[dict[str, Any]], called: asyncio.Event, token: str
 ) -> AsyncIterator[Any]:
     """The streams of messages to and from a server, which pause unless `called` is set. `token` is the value of the header
     ``Authorization``; "" for none."""
     client = httpx2.AsyncClient(
-        transport=PinnedTransport(rules, seen, called),
+        transport=PinnedTransport(calls, seen, called),
         headers={"authorization": token} if token else {},
         # The time limit of the call ends a read.
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),

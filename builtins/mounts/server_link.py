@@ -9,7 +9,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from http import HTTPStatus
@@ -29,6 +29,7 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter, ValidationError
 
+from albert_tools.builtins.mounts.calls_under_way import CallsUnderWay
 from albert_tools.builtins.mounts.confined_server import ConfinedServer, seen_by_server
 from albert_tools.builtins.mounts.http_server import http_streams
 from albert_tools.builtins.mounts.mount import Mount
@@ -38,7 +39,7 @@ from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
 from albert_tools.builtins.net.proxy import FilteringProxy
 from albert_tools.builtins.net.secrets import Secrets
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import CallContext, NetworkRules
+from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.turns import CLIENT
 from albert_tools.engine.policy.host_rules import host_of, is_host
 
@@ -63,10 +64,8 @@ class Link:
         self._secrets = Secrets()
         self._workspace = context.workspace
         self._record_seen = context.record_seen
-        self._rules = context.network
         self._seen: list[dict[str, Any]] = []
-        #: See `CallContext.guard_requests`; of each call under way, by the id of its context.
-        self._guards: dict[int, Callable[[], None]] = {}
+        self._calls = CallsUnderWay(mount.name)
         self._called = asyncio.Event()
         self._proxy: FilteringProxy | None = None
         self._closing = asyncio.Event()
@@ -87,12 +86,7 @@ class Link:
     @property
     def is_used(self) -> bool:
         """Whether a call is under way."""
-        return bool(self._guards)
-
-    def _rules_now(self) -> NetworkRules:
-        if self._rules is None:
-            raise Failure("permission_denied", "no rules for the network apply here", rule="network")
-        return self._rules
+        return bool(self._calls)
 
     async def _open(self) -> None:
         transport = self._http() if self._mount.url else self._process()
@@ -104,7 +98,7 @@ class Link:
 
     def _http(self) -> AbstractAsyncContextManager[Any]:
         token = self._secrets.take(self._mount.secrets[0], "Bearer ") if self._mount.secrets else ""
-        return http_streams(self._mount.url, self._rules_now, self._seen, self._called, token)
+        return http_streams(self._mount.url, self._calls, self._seen, self._called, token)
 
     def _process(self) -> AbstractAsyncContextManager[Any]:
         values = {name: self._secrets.take(name) for name in self._mount.secrets}
@@ -116,9 +110,9 @@ class Link:
         urls = [f"https://{host}/" for host in self._mount.hosts]
         self._proxy = FilteringProxy(
             self._judge,
-            address_rules=lambda: self._rules_now().address_rules_for(*urls),
+            address_rules=lambda: self._calls.address_rules(*urls),
             listening=listener,
-            still=self._demand_request,
+            still=self._calls.demand_session,
         )
         return self._proxy
 
@@ -130,21 +124,12 @@ class Link:
         if not any(is_host(host, named) for named in self._mount.hosts):
             why = f"{self._mount.name} may not reach {host!r}, which was not named when it was mounted"
             raise Failure("permission_denied", why, rule=f"mounts.{self._mount.name}.hosts")
-        self._rules_now().demand(url, method, by_owner=True)
-        self._demand_request()
-
-    def _demand_request(self) -> None:
-        try:
-            for guard in self._guards.values():
-                guard()
-        except Failure as failure:
-            # Nobody knows for which call the process sends this, so its own session must not read what another one has seen.
-            why = f"{self._mount.name} may send nothing: the session of a call that is under way has seen what a rule is about"
-            raise Failure("permission_denied", why, rule=failure.rule) from None
+        self._calls.demand(url, method)
+        self._calls.demand_session()
 
     async def _kept_open(self, transport: AbstractAsyncContextManager[Any]) -> None:
         # The lookups of a server count for no session, because its connection serves all sessions.
-        CLIENT.set("mounts")
+        CLIENT.set(f"mount:{self._mount.name}")
         about = Implementation(name="albert-tools", version="1")
         async with Client(transport, cache=None, client_info=about) as client:
             self._client.set_result(client)
@@ -171,11 +156,12 @@ class Link:
 
     def begin(self, context: CallContext) -> None:
         """A call begins: its rules apply from now on. `record` ends it."""
-        self._guards[id(context)] = context.guard_requests()
+        self._calls.begin(context)
         self._called.set()
-        self._rules = context.network
         if self.server is not None:
             self.server.asked()
+        if self._proxy is not None:
+            self._proxy.asked()
 
     async def list_tools(self) -> None:
         """Ask the server for its tools. The first call connects to it.
@@ -285,7 +271,7 @@ class Link:
 
         After the last one the server has no network, because no call's rules and mode would apply to it.
         """
-        del self._guards[id(context)]
+        self._calls.end(context)
         if not self.is_used:
             self._called.clear()
             if self._proxy is not None:

@@ -137,6 +137,10 @@ class FilteringProxy:
         self.hang_up()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def asked(self) -> None:
+        """A call begins: its connections and bytes are counted anew."""
+        self._count = self._bytes = 0
+
     def hang_up(self) -> None:
         """End the open connections, but for that of this task."""
         for task in self._tasks - {asyncio.current_task()}:

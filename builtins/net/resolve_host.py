@@ -29,9 +29,9 @@ MAX_ADDRESSES = 64
 #: Addresses to which a connection is tried.
 MAX_TRIED = 6
 
-#: The most lookups at the same time, and the most of one session, or of all mounted servers together. A lookup that no name server
-#: answers keeps its place.
-_AT_ONCE, _OF_SESSION = 24, 8
+#: The most lookups at the same time, and the most of one session or one mounted server. A lookup that no name server answers keeps
+#: its place.
+_AT_ONCE, _OF_SESSION = 64, 8
 _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 
 
@@ -52,8 +52,15 @@ async def system_resolver(host: str, port: int) -> list[str]:
     turn = _TURNS.setdefault(loop, Turns(_OF_SESSION)).of(CLIENT.get())
     await turn.acquire()
     answers = loop.run_in_executor(_pool(), asking)
+
+    def ended(_: object) -> None:
+        turn.release()
+        if not answers.cancelled():
+            # If the call has ended, nobody else asks for the error.
+            answers.exception()
+
     # A lookup can't be stopped, so it keeps its place after its call.
-    answers.add_done_callback(lambda _: turn.release())
+    answers.add_done_callback(ended)
     return [str(address[0]) for *_, address in await asyncio.shield(answers)]
 
 

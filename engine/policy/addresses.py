@@ -113,6 +113,17 @@ class AddressRules(NamedTuple):
             return kind
         return next((why for inner in within(address) if (why := self.refusal(inner))), None)
 
+    def limited_by(self, other: AddressRules) -> AddressRules:
+        """The rules that permit only what both permit."""
+        # Of two networks that overlap, one contains the other.
+        both = [
+            n if n.subnet_of(m) else m  # type: ignore[arg-type]
+            for n in self.named
+            for m in other.named
+            if n.version == m.version and n.overlaps(m)
+        ]
+        return AddressRules(tuple(dict.fromkeys(both)), (*self.forbidden, *other.forbidden))
+
 
 def parsed(text: str) -> Address | None:
     """The address in a text; None if the text is a name, or an address with a zone."""

@@ -23,6 +23,7 @@ import psutil
 import pytest
 
 from albert_tools.builtins.mounts import connection, http_server, server_limits
+from albert_tools.builtins.net import proxy
 from tests.helpers.children import PATIENCE
 from tests.helpers.network import Authorities, answer, raw
 from tests.surfaces.conftest import wait_until
@@ -550,6 +551,38 @@ def test_an_address_that_is_forbidden_later_is_not_reached_by_a_name(mounting: M
         rules.write_text(json.dumps({**ALLOWED, "forbidden_hosts": ["127.0.0.1"]}))
         assert "403" in home.value("m.fetch", url=url)
         assert server.connections == 1
+
+
+def test_the_process_sends_what_the_rules_of_all_calls_under_way_permit(mounting: Make) -> None:
+    home = mounting(governance={**ALLOWED, "tools": {"m.wait": {"forbidden_hosts": ["127.0.0.1"]}}})
+    said = home.work / "later.txt"
+
+    def attempts() -> int:
+        return said.read_text().count("\n") if said.exists() else 0
+
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server, ThreadPoolExecutor() as pool:
+        home.mount("m", *(tool(name, "url") for name in ("later", "fetch")), tool("wait", "path"), hosts=("127.0.0.1",))
+        url = f"http://127.0.0.1:{server.port}/x"
+        assert home.value("m.later", url=url) == "soon"
+        waiting = pool.submit(home.call, "m.wait", path="go")
+        try:
+            wait_until((home.work / "go.waits").exists)
+            fetching = pool.submit(home.call, "m.fetch", url=url)
+            before = attempts()
+            wait_until(lambda: attempts() > before + 5)
+            assert server.connections == 0
+        finally:
+            (home.work / "go").touch()
+        assert (waiting.result().ok, fetching.result().value()) == (True, "served")
+
+
+def test_each_call_may_send_as_much_as_a_command(mounting: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy, "ProxyBounds", partial(proxy.ProxyBounds, connections=2))
+    home = mounting()
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
+        home.mount("m", tool("fetch", "url"), hosts=("127.0.0.1",))
+        for _ in range(5):
+            assert home.value("m.fetch", url=f"http://127.0.0.1:{server.port}/x") == "served"
 
 
 def test_a_secret_is_in_the_environment_and_nowhere_else(mounting: Make, monkeypatch: pytest.MonkeyPatch) -> None:
