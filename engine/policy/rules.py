@@ -59,7 +59,7 @@ class Policy:
         self.secrets, self.settings = own.secrets, own.primitives
         self._permits: dict[tuple[str, str, bool, Mode], Decision] = {}
         self._numbers: dict[tuple[str, str], Numbers] = {}
-        self._address_rules: dict[str, AddressRules] = {}
+        self._address_rules: dict[tuple[str, str], AddressRules] = {}
 
     def permits(self, definition: ToolDefinition, gated: bool, mode: Mode) -> Decision:
         """The decision that applies to every call of a tool in a mode, independent of its arguments."""
@@ -109,9 +109,10 @@ class Policy:
 
     def address_rules(self, definition: ToolDefinition) -> AddressRules:
         """The rules on the addresses that a tool reaches."""
-        rules = self._address_rules.get(definition.name)
+        key = definition.name, definition.category
+        rules = self._address_rules.get(key)
         if rules is None:
-            rules = self._address_rules[definition.name] = address_rules(self.layers, definition)
+            rules = self._address_rules[key] = address_rules(self.layers, definition)
         return rules
 
     def numbers(self, definition: ToolDefinition) -> Numbers:
