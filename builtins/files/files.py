@@ -90,6 +90,8 @@ async def read_file(
         encoding: The encoding of the file, for example "utf-8", "utf-16", "cp1252"; "latin-1" reads any bytes, one character
             for each, NUL included.
     """
+    import asyncio
+
     from albert_tools.engine.model.threads import in_thread
 
     read = partial(_part, context, path, offset, limit, encoding)
@@ -97,7 +99,10 @@ async def read_file(
         read = partial(_whole, context, path, encoding)
         with suppress(BlockingIOError):
             # The way to a thread and back takes longer than the read.
-            return read(at_once=True)
+            text = read(at_once=True)
+            # Calls one after the other in one task let others go on.
+            await asyncio.sleep(0)
+            return text
     return await in_thread(read, "read_file")
 
 

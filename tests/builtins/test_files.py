@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import subprocess
@@ -50,6 +51,23 @@ async def test_a_file_that_cannot_be_read_at_once_is_read_in_a_thread(context: A
     os.link(root / "a", root / "b")
     assert await read(context, "b") == "x"
     assert [kind for kind, _ in context.effects] == ["read"]
+
+
+async def test_reads_one_after_the_other_let_others_go_on(context: Any, root: Path) -> None:
+    (root / "a").write_text("x")
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    for _ in range(10):
+        await read(context, "a")
+    task.cancel()
+    assert turns >= 10
 
 
 async def test_results_match_the_schemas(context: Any) -> None:
