@@ -342,23 +342,11 @@ def _rules(
         if isinstance(given, Mapping):
             own = read_governance(given, "the application", primitives=primitives)
             return RulesSource(own, project, ledger=home.record, primitives=primitives)
-        if given is not None and not isinstance(workspace, Failure):
-            _demand_real_path(Path(given), workspace.root)
-        user = Path(given) if given is not None else home.rules
+        # What is read is what tools can't write, even if a folder of the path is a link.
+        user = Path(os.path.realpath(Path(given).parent), Path(given).name) if given is not None else home.rules
         return RulesSource(user, project, required=given is not None, ledger=home.record, primitives=primitives)
     except Failure as failure:
         return failure
-
-
-def _demand_real_path(rules: Path, workspace: Path) -> None:
-    """Refuse a path to the rules that leads through a link in the workspace. A tool could put a folder in the place of the link."""
-    for folder in Path(os.path.abspath(rules)).parents:
-        if folder.is_symlink() and Path(os.path.realpath(folder.parent)).is_relative_to(workspace):
-            raise Failure(
-                "governance_unavailable",
-                f"the rules {str(rules)!r} can't be used, because {str(folder)!r} is a symbolic link in the workspace",
-                hint="name the file by its real path",
-            )
 
 
 def _import_primitives(

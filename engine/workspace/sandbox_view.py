@@ -77,13 +77,15 @@ def command_view(
         start = workspace.absolute(workspace.locate(cwd or "."))
         if cwd:
             stack.enter_context(workspace.folder(cwd))
-        hidden = [str(path) for path in workspace.sealed if str(path).startswith(f"{root}/")]
+        inside = [str(path) for path in workspace.sealed if str(path).startswith(f"{root}/")]
+        # An application's rules may be a file of the project, which git must not take for a changed one.
+        hidden, rules = ([path for path in inside if os.path.isfile(path) == is_file] for is_file in (False, True))
         folders = _git_folders(root, start)
         for folder in folders:
             if _prepare(handle, root, folder):
                 stack.callback(_clean_up, handle, root, folder)
         own = _own_folder(root, start) if git else None
-        sealed = list(dict.fromkeys(_protected(root, start, folders, own, _FREE[git or "tree"])))
+        sealed = list(dict.fromkeys((*rules, *_protected(root, start, folders, own, _FREE[git or "tree"]))))
         shown: list[str] | None = None
         if workspace.judge.selective:
             shown, denied = shown_and_hidden(workspace.judge, root)

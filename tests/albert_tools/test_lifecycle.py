@@ -250,11 +250,14 @@ def test_tools_cannot_write_the_rules_in_the_workspace(opened: Open, work: Path)
     for command in ("echo '{}' > config/rules.yaml", "mv config c; mkdir config; echo '{}' > config/rules.yaml"):
         assert service.invoke("bash", {"command": command}).value()["exit_code"] != 0
     assert rules.read_text() == "allow: [bash]"
-    # In the place of a link there could be a folder at the next call.
+    assert service.invoke("bash", {"command": "cat config/rules.yaml"}).value()["output"] == "allow: [bash]"
+    # In the place of a link there can be a folder at the next call.
     (work / "link").symlink_to("config")
-    error = opened(governance=work / "link" / "rules.yaml").invoke("bash", {"command": "true"}).error
-    assert error is not None
-    assert (error.code, "is a symbolic link in the workspace" in error.message) == ("governance_unavailable", True)
+    service = opened(governance=work / "link" / "rules.yaml")
+    (work / "none.yaml").write_text("{}")
+    assert service.invoke("bash", {"command": "rm link; mkdir link; cp none.yaml link/rules.yaml"}).ok
+    assert (work / "link" / "rules.yaml").is_file()
+    assert service.invoke("bash", {"command": "true"}).ok
 
 
 def test_rules_of_the_application_and_of_the_project(opened: Open, work: Path) -> None:
