@@ -36,7 +36,18 @@ def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], l
             place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
         message = f"{place + ': ' if place else ''}{error.problem} can't be an argument: {error.hint}"
         return {}, [{"field": place, "rule": error.code, "message": message}]
-    return copy, violations(copy, definition.schema)
+    return copy, _violations(definition, copy)
+
+
+def _violations(definition: ToolDefinition, arguments: dict[str, Any]) -> list[Violation]:
+    found = violations(arguments, definition.schema)
+    if not found:
+        return found
+    # After a first validation, an optional argument that wasn't given is null, whatever its schema says. A call is validated again
+    # after a question, in a queue or in a batch.
+    optional = {p.name for p in definition.parameters if not p.required and p.default is None}
+    given = {name: value for name, value in arguments.items() if value is not None or name not in optional}
+    return violations(given, definition.schema) if len(given) < len(arguments) else found
 
 
 def checked_output(definition: ToolDefinition, output: Any) -> Any:
@@ -71,7 +82,7 @@ def validated_arguments(definition: ToolDefinition, arguments: Any, *, is_copy: 
     Raises:
         Failure: `invalid_arguments`, or `permission_denied` for `..` in a path; all violations are in `details`.
     """
-    read, problems = (arguments, violations(arguments, definition.schema)) if is_copy else _read(definition, arguments)
+    read, problems = (arguments, _violations(definition, arguments)) if is_copy else _read(definition, arguments)
     if problems:
         raise refused_arguments(definition, problems)
     return {p.name: read.get(p.name, p.default) for p in definition.parameters}

@@ -474,6 +474,17 @@ def test_a_running_server_is_started_again_when_the_rules_hide_more(mounting: Ma
     assert home.value("m.read", path="a.key") in ("", "PermissionError")
 
 
+def test_an_optional_argument_that_is_not_given_stays_away_when_a_person_has_answered(mounting: Make) -> None:
+    async def yes(question: Any) -> str:
+        return "once"
+
+    home = mounting(governance={}, ask=yes)
+    echo = tool("echo", "text")
+    echo["inputSchema"]["properties"]["limit"] = {"type": "integer"}
+    home.mount("m", echo)
+    assert json.loads(home.value("m.echo", text="a")) == {"text": "a"}
+
+
 def test_the_process_reaches_only_the_named_hosts(mounting: Make) -> None:
     home = mounting()
     with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
@@ -573,7 +584,8 @@ def test_the_process_sends_what_the_rules_of_all_calls_under_way_permit(mounting
             assert server.connections == 0
         finally:
             (home.work / "go").touch()
-        assert (waiting.result().ok, fetching.result().value()) == (True, "served")
+        assert (waiting.result().ok, fetching.result().ok) == (True, True)
+        assert home.value("m.fetch", url=url) == "served"
 
 
 def test_each_call_may_send_as_much_as_a_command(mounting: Make, monkeypatch: pytest.MonkeyPatch) -> None:
