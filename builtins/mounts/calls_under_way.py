@@ -58,7 +58,7 @@ class CallsUnderWay:
 
     def address_rules(self, *urls: str) -> AddressRules:
         """The rules on addresses, which also permit the literal addresses in `urls`, the URLs that the owner has mounted."""
-        rules: list[AddressRules] = [each.address_rules_for(*urls) for each in self._rules()]
+        rules: dict[AddressRules, None] = dict.fromkeys(each.address_rules_for(*urls) for each in self._rules())
         return reduce(AddressRules.limited_by, rules)
 
     def _rules(self) -> list[NetworkRules]:

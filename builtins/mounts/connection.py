@@ -155,6 +155,9 @@ class Connection:
 
     async def _ready(self, context: CallContext) -> Link:
         """An open connection with a recent listing, for a call with this context."""
+        if self._mount.url and context.network is not None:
+            # A call that may not reach the server leaves the connection to the others.
+            context.network.demand(self._mount.url, "POST", by_owner=True)
         async with self._lock:
             link = self._link
             if link is not None and link.ended:

@@ -94,6 +94,18 @@ def both(text: str) -> list[str]:
     assert {e["url"] for e in home.effects("remote.find_issues")} == {url}
 
 
+def test_calls_that_may_not_reach_a_server_are_no_failures_of_it(mounting: Make, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(json.dumps({**ALLOWED, "forbidden_hosts": ["127.0.0.1"]}))
+    home = mounting(governance=rules)
+    with http_tracker(free_port()) as url:
+        home.mount("m", FIND, url=url)
+        for _ in range(8):
+            assert home.error("m.find_issues", text="a").rule == "forbidden_hosts"
+        rules.write_text(json.dumps(ALLOWED))
+        assert home.value("m.find_issues", text="a", limit=1) == {"result": ["a 0"]}
+
+
 def test_nothing_is_started_and_no_library_is_loaded_before_a_call(mounting: Make) -> None:
     home = mounting()
     home.mount("m", tool("echo", "text"), words=("python3", "-c", "open('started', 'w')"))
