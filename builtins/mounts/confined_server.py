@@ -29,6 +29,7 @@ from albert_tools.engine.sandbox.command.start_command import start
 from albert_tools.engine.sandbox.command.task import Command, Connect
 from albert_tools.engine.sandbox.command.view import View
 from albert_tools.engine.workspace.git_folders import repositories
+from albert_tools.engine.workspace.openat import identity
 from albert_tools.engine.workspace.sandbox_view import command_view
 from albert_tools.engine.workspace.workspace import Workspace
 
@@ -64,6 +65,7 @@ class ConfinedServer:
         self._size = self._count = 0
         self._gone = asyncio.Event()
         self.view: View | None = None
+        self.covered: dict[str, tuple[int, int]] = {}
         self.why = ""
         self.finished = False
         self.confinement = ""
@@ -87,6 +89,7 @@ class ConfinedServer:
         """
         async with AsyncExitStack() as resources:
             self.view, root = resources.enter_context(seen_by_server(workspace))
+            self.covered = covered(self.view)
             record_seen()
             words = ["/bin/bash", "--noprofile", "--norc", "-c", _WITH_SECRETS, "sandbox", *self._secrets, "--"]
             command = Command(
@@ -192,6 +195,16 @@ class ConfinedServer:
         await process.end()
         self.why = self.why or f"it ended with exit code {process.code}"
         self._gone.set()
+
+
+def covered(view: View) -> dict[str, tuple[int, int]]:
+    """The identities of the hidden and protected files and folders. A file that was saved anew has another one, and the process of
+    a server sees it."""
+    found = {}
+    for path in (*view.hidden, *view.sealed):
+        with suppress(OSError):
+            found[path] = identity(os.lstat(path))
+    return found
 
 
 @contextmanager

@@ -254,6 +254,11 @@ def test_tools_cannot_write_the_rules_in_the_workspace(opened: Open, work: Path)
     # In the place of a link there can be a folder at the next call.
     (work / "link").symlink_to("config")
     service = opened(governance=work / "link" / "rules.yaml")
+    rules.rename(tmp := work / "away.yaml")
+    missing = service.invoke("bash", {"command": "cp away.yaml config/rules.yaml"}).error
+    assert missing is not None
+    assert missing.code == "governance_unavailable"
+    tmp.rename(rules)
     (work / "none.yaml").write_text("{}")
     assert service.invoke("bash", {"command": "rm link; mkdir link; cp none.yaml link/rules.yaml"}).ok
     assert (work / "link" / "rules.yaml").is_file()
