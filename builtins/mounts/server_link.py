@@ -209,12 +209,14 @@ class Link:
                 raise self._why_ended()
             return asking.result()
         except MCPError as error:
+            refused = self._refused() or self._said("it refused the call", error.message)
             # Over HTTP, a server that was started again answers that the session is not valid.
-            if error.code == CONNECTION_CLOSED or (self._mount.url and error.code == INVALID_REQUEST):
+            may_be_over = error.code == CONNECTION_CLOSED or (self._mount.url and error.code == INVALID_REQUEST)
+            if may_be_over and not await self._is_open():
                 self._closing.set()
                 await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
                 raise self._why_ended(error.message) from None
-            raise self._refused() or self._said("it refused the call", error.message) from None
+            raise refused from None
         except Failure:
             raise
         except Exception as fault:
@@ -223,6 +225,14 @@ class Link:
             raise Failure("service_error", f"{self._mount.name} sent an answer that {why}") from None
         finally:
             asking.cancel()
+
+    async def _is_open(self) -> bool:
+        """Whether the server still answers. It can refuse one call with the code that the SDK has for the end of a connection."""
+        try:
+            await (await self._client).session.list_tools()
+        except Exception:
+            return False
+        return True
 
     def _why_ended(self, message: str = "") -> Failure:
         """The failure for a connection that has ended."""

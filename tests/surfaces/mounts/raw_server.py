@@ -137,7 +137,9 @@ for line in sys.stdin:
     if "id" not in message:
         continue
     result = answer(message)
-    if result is None:
+    if message.get("params", {}).get("name") == "refuse":
+        send({"id": message["id"], "error": {"code": -32000, "message": "the project is archived"}})
+    elif result is None:
         send({"id": message["id"], "error": {"code": -32601, "message": "no such method"}})
     else:
         send({"id": message["id"], "result": result})

@@ -486,6 +486,15 @@ def test_a_running_server_is_started_again_when_the_rules_hide_more(mounting: Ma
     assert home.value("m.read", path="a.key") in ("", "PermissionError")
 
 
+def test_a_refused_call_leaves_the_server_to_others(mounting: Make) -> None:
+    home = mounting()
+    home.mount("m", tool("refuse"), tool("born"))
+    born = home.value("m.born")
+    for _ in range(3):
+        assert "it refused the call" in home.error("m.refuse").message
+        assert home.value("m.born") == born
+
+
 def test_a_running_server_is_started_again_when_a_hidden_file_is_saved_anew(mounting: Make) -> None:
     home = mounting(governance={**ALLOWED, "forbidden_paths": [".env"]})
     (home.work / ".env").write_text("secret")
