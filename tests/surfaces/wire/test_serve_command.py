@@ -56,6 +56,12 @@ class Served:
 
 
 @pytest.fixture
+def albert(tmp_path_factory: pytest.TempPathFactory) -> Albert:
+    """As everywhere, in a folder with a short name: the path of a socket can't be long."""
+    return Albert(tmp_path_factory.mktemp("a"))
+
+
+@pytest.fixture
 def serve(albert: Albert) -> Iterator[Callable[..., Served]]:
     made: list[Served] = []
 
