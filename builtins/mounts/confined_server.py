@@ -11,6 +11,7 @@ import asyncio
 import math
 import os
 import re
+import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
@@ -65,7 +66,7 @@ class ConfinedServer:
         self._size = self._count = 0
         self._gone = asyncio.Event()
         self.view: View | None = None
-        self.covered: dict[str, tuple[int, int]] = {}
+        self.covered: dict[str, object] = {}
         self.why = ""
         self.finished = False
         self.confinement = ""
@@ -197,13 +198,16 @@ class ConfinedServer:
         self._gone.set()
 
 
-def covered(view: View) -> dict[str, tuple[int, int]]:
-    """The identities of the hidden and protected files and folders. A file that was saved anew has another one, and the process of
-    a server sees it."""
-    found = {}
+def covered(view: View) -> dict[str, object]:
+    """What is at the hidden and protected paths. The process of a server sees a file that was saved anew.
+
+    Such a file can have the number of the old one, so its time of change counts, too.
+    """
+    found: dict[str, object] = {}
     for path in (*view.hidden, *view.sealed):
         with suppress(OSError):
-            found[path] = identity(os.lstat(path))
+            facts = os.lstat(path)
+            found[path] = identity(facts), None if stat.S_ISDIR(facts.st_mode) else facts.st_ctime_ns
     return found
 
 

@@ -80,7 +80,7 @@ def command_view(
         inside = outermost(str(path) for path in workspace.sealed if str(path).startswith(f"{root}/"))
         if missing := next((path for path in inside if not os.path.lexists(path)), None):
             # Only what exists can be protected. A command could write the rules of the next call.
-            message = f"{missing!r} is missing, so no command can run"
+            message = f"{missing.removeprefix(f'{root}/')!r} is missing, so no command can run"
             raise Failure("governance_unavailable", message, hint="the owner can bring it back")
         # An application's rules may be a file of the project, which git must not take for a changed one.
         hidden, rules = ([path for path in inside if os.path.isfile(path) == is_file] for is_file in (False, True))

@@ -500,8 +500,10 @@ def test_a_running_server_is_started_again_when_a_hidden_file_is_saved_anew(moun
     (home.work / ".env").write_text("secret")
     home.mount("m", tool("read", "path"))
     assert home.value("m.read", path=".env") in ("", "PermissionError")
-    (home.work / "saved").write_text("secret")
-    (home.work / "saved").replace(home.work / ".env")
+    for _ in range(2):
+        # The second file may get the number of the first one.
+        (home.work / ".env").unlink()
+        (home.work / ".env").write_text("secret")
     assert home.value("m.read", path=".env") in ("", "PermissionError")
 
 
