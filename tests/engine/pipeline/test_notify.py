@@ -16,6 +16,7 @@ from albert_tools.engine.pipeline import notify
 from albert_tools.engine.pipeline.notify import Notice
 from albert_tools.engine.policy.settings import load_governance, read_governance
 from tests.helpers.children import PATIENCE
+from tests.helpers.gate import until
 from tests.helpers.governed import Governed, governing
 
 
@@ -186,9 +187,11 @@ def test_the_command_ends_with_the_service(
     monkeypatch.setattr(notify, "CLOSING_SECONDS", 0.2)
     here = make(governance=rules(program(tmp_path / "slow", f"echo $$ > {tmp_path}/own; exec sleep 1000")))
     here.error("bash", command="touch x")
+    own = tmp_path / "own"
+    until(lambda: own.exists() and own.read_text().endswith("\n"))
     here.service.close()
     assert [entry["problem"] for entry in here.entries("notified")] == ["it was killed when the service ended"]
-    assert not _runs(Path(f"/proc/{(tmp_path / 'own').read_text().strip()}/stat"))
+    assert not _runs(Path(f"/proc/{own.read_text().strip()}/stat"))
 
 
 def _runs(stat: Path) -> bool:
