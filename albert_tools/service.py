@@ -302,10 +302,8 @@ def _library() -> Library | None:
 def _workspace(named: str | os.PathLike[str] | None, homes: Homes, given: GivenRules) -> Workspace | Failure:
     try:
         folder = Path(named) if named is not None else None
-        # Tools must not write the rules that they are under.
-        rules = [Path(given)] if isinstance(given, (str, os.PathLike)) else []
-        own = (homes.config, homes.cache, homes.state, *rules)
-        found = find_workspace(folder, Path.cwd(), Path.home(), homes.albert, own)
+        own = (homes.config, homes.cache, homes.state)
+        found = find_workspace(folder, Path.cwd(), Path.home(), homes.albert, own, _file_of(given))
         _search_workspace_last(str(found.root))
         return found
     except Failure as failure:
@@ -329,6 +327,14 @@ def _search_workspace_last(workspace: str) -> None:
     sys.path[:] = [*(folder for folder in sys.path if folder not in last), *last]
 
 
+def _file_of(given: GivenRules) -> Path | None:
+    """The file of an application's rules, if it names one. If a folder of the path is a link, it is followed once: the file that is
+    read is the one that tools can't write."""
+    if given is None or isinstance(given, Mapping):
+        return None
+    return Path(os.path.realpath(Path(given).parent), Path(given).name)
+
+
 def _rules(
     given: GivenRules,
     home: Home,
@@ -342,8 +348,7 @@ def _rules(
         if isinstance(given, Mapping):
             own = read_governance(given, "the application", primitives=primitives)
             return RulesSource(own, project, ledger=home.record, primitives=primitives)
-        # What is read is what tools can't write, even if a folder of the path is a link.
-        user = Path(os.path.realpath(Path(given).parent), Path(given).name) if given is not None else home.rules
+        user = _file_of(given) or home.rules
         return RulesSource(user, project, required=given is not None, ledger=home.record, primitives=primitives)
     except Failure as failure:
         return failure

@@ -10,8 +10,8 @@ These folders can't be the workspace:
 - the Python that runs Albert Tools (after ``python -m venv .``): tools could write what it imports.
 
 Albert's own folder doesn't count as a marker, not even that of another user (after ``sudo``). It has ``tools`` or ``state``, and no
-``governance.yaml``. So ``~/.albert`` does not make the
-home folder a workspace. If no workspace is found, every call is denied. The current folder is not used as a fallback.
+``governance.yaml``. So ``~/.albert`` does not make the home folder a workspace. If no workspace is found, every call is denied. The
+current folder is not used as a fallback.
 """
 
 from __future__ import annotations
@@ -42,12 +42,17 @@ _HINT = "name a project folder with --workspace, or make this folder one with `m
 
 
 def find_workspace(
-    named: Path | None, cwd: Path, home: Path, albert_home: Path, albert_places: Iterable[Path] = ()
+    named: Path | None,
+    cwd: Path,
+    home: Path,
+    albert_home: Path,
+    albert_places: Iterable[Path] = (),
+    rules: Path | None = None,
 ) -> Workspace:
     """Returns the workspace: `named` (relative to `cwd`), or the nearest folder with a marker at or above `cwd`.
 
     `home` is the user's home folder. Tools can't reach `albert_home` and the `albert_places`, even if these are inside the
-    workspace or an extra root.
+    workspace or an extra root. They can't change the file `rules`, which an application has named.
 
     Raises:
         Failure: `governance_unavailable`: no workspace was found, or the named folder can't be a workspace.
@@ -56,7 +61,7 @@ def find_workspace(
         root = _nearest(cwd, home, albert_home) if named is None else _named(cwd / named, home, albert_home)
         # One of these folders may not exist yet. Until it exists, its path seals it; then its identity does.
         own = [Path(os.path.realpath(place)) for place in (albert_home, *albert_places)]
-        return Workspace(root, own, secret_places(home))
+        return Workspace(root, own, secret_places(home), rules)
     except OSError as error:
         where = "the workspace" if error.filename is None else repr(os.fsdecode(error.filename))
         raise _none(f"{where} can't be opened: {error.strerror}") from None

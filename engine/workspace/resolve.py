@@ -106,12 +106,14 @@ class Place:
 class Resolver:
     """The open workspace: resolves paths. Safe to use from any thread.
 
-    `root` is its canonical path, for messages. `sealed` are the folders where Albert stores its state, which tools can neither read
-    nor change, and the file of an application's rules, which they can't change. `secret` are files and folders that no tool can
-    reach under any name.
+    `root` is its canonical path, for messages. `sealed` are the folders where Albert stores its state; tools can neither read nor
+    change them. `secret` are files and folders that no tool can reach under any name. `rules` is the file of an application's
+    rules; tools can't change it.
     """
 
-    def __init__(self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = ()) -> None:
+    def __init__(
+        self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = (), rules: Path | None = None
+    ) -> None:
         """Open `root`, a canonical path.
 
         Raises:
@@ -120,6 +122,9 @@ class Resolver:
         self.root = root
         self.sealed = tuple(sealed)
         self.secret = tuple(secret)
+        self.rules = rules
+        #: What tools can't change, or can't reach at all.
+        self.own_places = (*self.sealed, *self.secret, *([] if rules is None else [rules]))
         self._tree = Tree(str(root), os.open(root, openat.FOLDER))
         self._extra_roots: list[tuple[tuple[openat.Parts, ...], Tree]] = []
         self._base: openat.Parts = ()
@@ -127,11 +132,11 @@ class Resolver:
         self._places: dict[str, Place] = {}
         self._view = False
         # A sealed folder outside `root` can't occur beneath the top, so it isn't compared for each file.
-        self._sealed_inside = tuple(p for p in self.sealed if p.is_relative_to(root) and not p.is_file())
+        self._sealed_inside = tuple(place for place in self.sealed if place.is_relative_to(root))
         self._is_local = openat.is_local(self._tree.fd)
         # Some file systems ignore case.
         self._python = [path.casefold() for path in own_python(str(root))]
-        self._links = LinkIndex([*self.sealed, *self.secret])
+        self._links = LinkIndex(self.own_places)
         self.identity = openat.identity(os.fstat(self._tree.fd))
 
     def close(self) -> None:
@@ -329,12 +334,13 @@ class Resolver:
             raise albert_own(place.path, sealed=False)
 
     def _demand_unsealed(self, place: Place) -> None:
-        """Refuse the path of a sealed folder. This check uses the path, because a folder that doesn't exist yet has no identity."""
+        """Refuse the path of a sealed folder, or of the rules. This check uses the path, because what doesn't exist yet has no
+        identity."""
         full = f"{place.absolute}/".casefold()
-        for sealed in self.sealed:
-            own = f"{sealed}/".casefold()
-            if full.startswith(own) or own.startswith(full):
-                raise albert_own(place.path, sealed=True)
+        for own in filter(None, (*self.sealed, self.rules)):
+            folded = f"{own}/".casefold()
+            if full.startswith(folded) or folded.startswith(full):
+                raise albert_own(place.path, sealed=own != self.rules)
 
     # Failures.
 

@@ -77,13 +77,13 @@ def command_view(
         start = workspace.absolute(workspace.locate(cwd or "."))
         if cwd:
             stack.enter_context(workspace.folder(cwd))
-        inside = outermost(str(path) for path in workspace.sealed if str(path).startswith(f"{root}/"))
-        if missing := next((path for path in inside if not os.path.lexists(path)), None):
+        hidden = [str(path) for path in workspace.sealed if str(path).startswith(f"{root}/")]
+        # They may be a file of the project, so they are shown: git must not take it for a changed one.
+        rules = [str(path) for path in [workspace.rules] if path is not None and path.is_relative_to(root)]
+        if rules and not os.path.lexists(rules[0]):
             # Only what exists can be protected. A command could write the rules of the next call.
-            message = f"{missing.removeprefix(f'{root}/')!r} is missing, so no command can run"
-            raise Failure("governance_unavailable", message, hint="the owner can bring it back")
-        # An application's rules may be a file of the project, which git must not take for a changed one.
-        hidden, rules = ([path for path in inside if os.path.isfile(path) == is_file] for is_file in (False, True))
+            message = f"the rules {os.path.relpath(rules[0], root)!r} are missing, so no command can run"
+            raise Failure("governance_unavailable", message, hint="the owner can bring them back")
         folders = _git_folders(root, start)
         for folder in folders:
             if _prepare(handle, root, folder):
@@ -339,7 +339,7 @@ def shown_and_hidden(judge: CallJudge, root: str) -> tuple[list[str] | None, lis
 def _wholly_readable(workspace: Workspace, top: str) -> bool:
     """Whether the rules allow reading a folder outside the workspace with its whole content."""
     judge = workspace.judge
-    own = [str(path) for path in (*workspace.sealed, *workspace.secret)]
+    own = [str(path) for path in workspace.own_places]
     if not judge.allows(top) or any(within(path, top) or within(top, path) for path in own):
         return False
     left = MAX_ENTRIES

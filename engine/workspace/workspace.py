@@ -69,9 +69,11 @@ class Info(NamedTuple):
 class Workspace(Resolver):
     """The open workspace. Safe to use from any thread."""
 
-    def __init__(self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = ()) -> None:
+    def __init__(
+        self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = (), rules: Path | None = None
+    ) -> None:
         """As `Resolver`. The workspace starts with a judge that allows everything."""
-        super().__init__(root, sealed, secret)
+        super().__init__(root, sealed, secret, rules)
         self.judge = CallJudge(NO_RULES)
 
     def judged_by(self, judge: CallJudge) -> Self:

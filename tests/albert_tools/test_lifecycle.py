@@ -239,10 +239,16 @@ def test_rules_by_path(opened: Open, tmp_path: Path, work: Path) -> None:
         assert said in error.message
 
 
-def test_tools_cannot_write_the_rules_in_the_workspace(opened: Open, work: Path) -> None:
-    rules = work / "config" / "rules.yaml"
-    rules.parent.mkdir()
-    rules.write_text("allow: [bash]")
+@pytest.fixture
+def rules(work: Path) -> Path:
+    """A file of rules in the workspace."""
+    file = work / "config" / "rules.yaml"
+    file.parent.mkdir()
+    file.write_text("allow: [bash]")
+    return file
+
+
+def test_tools_cannot_write_the_rules_in_the_workspace(opened: Open, rules: Path) -> None:
     service = opened(governance=rules)
     error = service.invoke("write_file", {"path": "config/rules.yaml", "content": "{}"}).error
     assert error is not None
@@ -251,18 +257,37 @@ def test_tools_cannot_write_the_rules_in_the_workspace(opened: Open, work: Path)
         assert service.invoke("bash", {"command": command}).value()["exit_code"] != 0
     assert rules.read_text() == "allow: [bash]"
     assert service.invoke("bash", {"command": "cat config/rules.yaml"}).value()["output"] == "allow: [bash]"
-    # In the place of a link there can be a folder at the next call.
-    (work / "link").symlink_to("config")
-    service = opened(governance=work / "link" / "rules.yaml")
-    rules.rename(tmp := work / "away.yaml")
+
+
+def test_no_command_starts_while_the_rules_are_missing(opened: Open, rules: Path, work: Path) -> None:
+    service = opened(governance=rules)
+    assert service.invoke("bash", {"command": "true"}).ok
+    rules.rename(work / "away.yaml")
     missing = service.invoke("bash", {"command": "cp away.yaml config/rules.yaml"}).error
     assert missing is not None
     assert missing.code == "governance_unavailable"
-    tmp.rename(rules)
+    (work / "away.yaml").rename(rules)
+    assert service.invoke("bash", {"command": "true"}).ok
+
+
+def test_a_link_to_the_rules_is_followed_once(opened: Open, rules: Path, work: Path) -> None:
+    (work / "link").symlink_to("config")
     (work / "none.yaml").write_text("{}")
+    service = opened(governance=work / "link" / "rules.yaml")
     assert service.invoke("bash", {"command": "rm link; mkdir link; cp none.yaml link/rules.yaml"}).ok
     assert (work / "link" / "rules.yaml").is_file()
     assert service.invoke("bash", {"command": "true"}).ok
+
+
+def test_commands_start_before_albert_s_folders_in_the_workspace_exist(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(work / ".cache"))
+    monkeypatch.delenv("ALBERT_HOME", raising=False)
+    with SyncToolService.open(workspace=work, governance={"allow": ["bash"]}) as service:
+        assert service.invoke("bash", {"command": "true"}).ok
+        assert not (work / ".cache").exists()
 
 
 def test_rules_of_the_application_and_of_the_project(opened: Open, work: Path) -> None:
