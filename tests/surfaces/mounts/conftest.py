@@ -65,12 +65,12 @@ class Mounting(Governed):
 
 
 @pytest.fixture
-def mounting(tmp_path: Path) -> Iterator[Callable[..., Mounting]]:
-    """Makes homes: ``mounting(governance={…})``."""
+def mounting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Mounting]]:
+    """Makes homes: ``mounting(governance={…})``. Their paths are short, because what a server says is cut."""
     made: list[Mounting] = []
 
     def make(**options: Any) -> Mounting:
-        made.append(Mounting(tmp_path.resolve() / f"m{len(made)}", **options))
+        made.append(Mounting(tmp_path_factory.mktemp("m").resolve(), **options))
         return made[-1]
 
     try:
