@@ -5,6 +5,7 @@ Nobody knows for which of them the server sends a request, so a request must fit
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import reduce
 from typing import NamedTuple
@@ -22,10 +23,12 @@ class _Call(NamedTuple):
 
 
 class CallsUnderWay:
-    """The calls of the server `name`."""
+    """The calls of the server `name`. `any` is set while there is one."""
 
     def __init__(self, name: str) -> None:
+        self.any = asyncio.Event()
         self._name = name
+        #: By the id of the call's context.
         self._calls: dict[int, _Call] = {}
 
     def __bool__(self) -> bool:
@@ -34,10 +37,13 @@ class CallsUnderWay:
     def begin(self, context: CallContext) -> None:
         """A call begins."""
         self._calls[id(context)] = _Call(context.network, context.guard_requests())
+        self.any.set()
 
     def end(self, context: CallContext) -> None:
         """A call has ended."""
         del self._calls[id(context)]
+        if not self._calls:
+            self.any.clear()
 
     def demand(self, url: str, method: str) -> None:
         """Refuse a request. Raises Failure `permission_denied`."""
@@ -62,7 +68,7 @@ class CallsUnderWay:
         return reduce(AddressRules.limited_by, rules)
 
     def _rules(self) -> list[NetworkRules]:
-        rules = [call.rules for call in self._calls.values()]
-        if not rules or None in rules:
+        rules = [call.rules for call in self._calls.values() if call.rules is not None]
+        if not rules or len(rules) < len(self._calls):
             raise Failure("permission_denied", "no rules for the network apply here", rule="network")
-        return [each for each in rules if each is not None]
+        return rules

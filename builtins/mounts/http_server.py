@@ -7,7 +7,6 @@ and what it sends is not read: no call's rules and mode would apply. What waits 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -34,12 +33,10 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     Args:
         calls: The calls under way.
         seen: Gets the facts about each request, for the record.
-        called: Set while a call is under way.
     """
 
-    def __init__(self, calls: CallsUnderWay, seen: list[dict[str, Any]], called: asyncio.Event) -> None:
+    def __init__(self, calls: CallsUnderWay, seen: list[dict[str, Any]]) -> None:
         self._calls = calls
-        self._called = called
         self._seen = seen
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
 
@@ -49,7 +46,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         Raises:
             httpx2.TransportError: It was refused, or nothing answered.
         """
-        await self._called.wait()
+        await self._calls.any.wait()
         url = request.url
         text = str(url.copy_with(query=None, fragment=None))
         facts: dict[str, Any] = {
@@ -91,7 +88,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             raise httpx2.RemoteProtocolError("the server compressed its answer although it was asked not to")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         one_message = response.headers.get("content-type", "").lower().startswith("application/json")
-        response.stream = _Bounded(response.stream, facts, one_message, self._called)
+        response.stream = _Bounded(response.stream, facts, one_message, self._calls)
         return response
 
     async def aclose(self) -> None:
@@ -101,17 +98,17 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 
 class _Bounded(httpx2.AsyncByteStream):
     def __init__(
-        self, inner: httpx2.AsyncByteStream, facts: dict[str, Any], one_message: bool, called: asyncio.Event
+        self, inner: httpx2.AsyncByteStream, facts: dict[str, Any], one_message: bool, calls: CallsUnderWay
     ) -> None:
         self._inner = inner
-        self._called = called
+        self._calls = calls
         self._one_message = one_message
         self._facts = facts
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         lines = 0
         async for piece in self._inner:
-            await self._called.wait()
+            await self._calls.any.wait()
             size = self._facts["size_bytes"] = self._facts["size_bytes"] + len(piece)
             # In a stream of events, each message takes three lines or so.
             lines += piece.count(b"\n")
@@ -126,13 +123,11 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def http_streams(
-    url: str, calls: CallsUnderWay, seen: list[dict[str, Any]], called: asyncio.Event, token: str
-) -> AsyncIterator[Any]:
-    """The streams of messages to and from a server, which pause unless `called` is set. `token` is the value of the header
+async def http_streams(url: str, calls: CallsUnderWay, seen: list[dict[str, Any]], token: str) -> AsyncIterator[Any]:
+    """The streams of messages to and from a server, which pause unless a call is under way. `token` is the value of the header
     ``Authorization``; "" for none."""
     client = httpx2.AsyncClient(
-        transport=PinnedTransport(calls, seen, called),
+        transport=PinnedTransport(calls, seen),
         headers={"authorization": token} if token else {},
         # The time limit of the call ends a read.
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),

@@ -66,7 +66,6 @@ class Link:
         self._record_seen = context.record_seen
         self._seen: list[dict[str, Any]] = []
         self._calls = CallsUnderWay(mount.name)
-        self._called = asyncio.Event()
         self._proxy: FilteringProxy | None = None
         self._closing = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -98,7 +97,7 @@ class Link:
 
     def _http(self) -> AbstractAsyncContextManager[Any]:
         token = self._secrets.take(self._mount.secrets[0], "Bearer ") if self._mount.secrets else ""
-        return http_streams(self._mount.url, self._calls, self._seen, self._called, token)
+        return http_streams(self._mount.url, self._calls, self._seen, token)
 
     def _process(self) -> AbstractAsyncContextManager[Any]:
         values = {name: self._secrets.take(name) for name in self._mount.secrets}
@@ -117,7 +116,7 @@ class Link:
         return self._proxy
 
     async def _judge(self, url: str, method: str) -> None:
-        if not self._called.is_set():
+        if not self._calls:
             why = f"{self._mount.name} may use the network only during its calls"
             raise Failure("permission_denied", why, rule=f"mounts.{self._mount.name}.hosts")
         host = host_of(url) or ""
@@ -157,7 +156,6 @@ class Link:
     def begin(self, context: CallContext) -> None:
         """A call begins: its rules apply from now on. `record` ends it."""
         self._calls.begin(context)
-        self._called.set()
         if self.server is not None:
             self.server.asked()
         if self._proxy is not None:
@@ -209,6 +207,7 @@ class Link:
                 raise self._why_ended()
             return asking.result()
         except MCPError as error:
+            # Before the next request, whose status would count.
             refused = self._refused() or self._said("it refused the call", error.message)
             # Over HTTP, a server that was started again answers that the session is not valid.
             may_be_over = error.code == CONNECTION_CLOSED or (self._mount.url and error.code == INVALID_REQUEST)
@@ -283,7 +282,6 @@ class Link:
         """
         self._calls.end(context)
         if not self.is_used:
-            self._called.clear()
             if self._proxy is not None:
                 self._proxy.hang_up()
             if self.is_retired:
