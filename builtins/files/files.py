@@ -100,7 +100,7 @@ async def read_file(
         with suppress(BlockingIOError):
             # The way to a thread and back takes longer than the read.
             text = read(at_once=True)
-            # Calls one after the other in one task let others go on.
+            # Otherwise a task that reads file after file would hold up all others.
             await asyncio.sleep(0)
             return text
     return await in_thread(read, "read_file")

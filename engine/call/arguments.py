@@ -43,8 +43,8 @@ def _violations(definition: ToolDefinition, arguments: dict[str, Any]) -> list[V
     found = violations(arguments, definition.schema)
     if not found:
         return found
-    # After a first validation, an optional argument that wasn't given is null, whatever its schema says. A call is validated again
-    # after a question, in a queue or in a batch.
+    # A call is validated again after a question, in a queue and in a batch. An optional argument that wasn't given is null then,
+    # whatever its schema says.
     optional = {p.name for p in definition.parameters if not p.required and p.default is None}
     given = {name: value for name, value in arguments.items() if value is not None or name not in optional}
     return violations(given, definition.schema) if len(given) < len(arguments) else found

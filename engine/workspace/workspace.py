@@ -96,7 +96,7 @@ class Workspace(Resolver):
         """Open the file at `path`. Links that stay in the workspace are followed unless `follow` is false.
 
         Raises:
-            BlockingIOError: with `at_once`: it would take longer than a look into memory, or fail.
+            BlockingIOError: with `at_once`: the file can't be opened without waiting, or at all.
             Failure: `not_found`, `not_a_file`, `not_a_directory`, `io_error`, `invalid_arguments`, `permission_denied` (rules
                 `path_traversal`, `outside_workspace`, `albert_own`, `hard_link`, or a rule of the judge).
         """
