@@ -78,6 +78,11 @@ def command_view(
         if cwd:
             stack.enter_context(workspace.folder(cwd))
         hidden = [str(path) for path in workspace.sealed if str(path).startswith(f"{root}/")]
+        for path in hidden:
+            # Only what exists can be hidden. In a missing folder, a command could write the owner's rules.
+            if not _exists_or_made(handle, root, f"{path}/", 0o700):
+                message = f"Albert's own folder {os.path.relpath(path, root)!r} can't be made, so no command can run"
+                raise Failure("governance_unavailable", message, hint="the owner can make it, as a plain folder")
         # They may be a file of the project, so they are shown: git must not take it for a changed one.
         rules = [str(path) for path in [workspace.rules] if path is not None and path.is_relative_to(root)]
         if rules and not os.path.lexists(rules[0]):
@@ -139,14 +144,14 @@ def writable_parts(
     return [path for plain, path in paths.items() if not within(os.path.dirname(plain), *paths)]
 
 
-def _exists_or_made(workspace: int, root: str, path: str) -> bool:
-    """Whether a writable path exists. A missing folder is created, because a sandbox gives rights only to what exists."""
+def _exists_or_made(workspace: int, root: str, path: str, mode: int = 0o777) -> bool:
+    """Whether a path exists. A missing folder is made: a sandbox gives rights only to what exists, and hides only that."""
     here = os.dup(workspace)
     try:
         for part in path[len(root) :].strip("/").split("/") if path.rstrip("/") != root else ():
             if path.endswith("/"):
                 with suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=here)
+                    os.mkdir(part, mode, dir_fd=here)
             inner = open_beneath(here, part)
             os.close(here)
             here = inner

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import albert_tools
-from albert_tools import Failure, SourceError, SyncToolService, ToolService, primitive
+from albert_tools import Failure, Question, SourceError, SyncToolService, ToolService, primitive
 from tests.helpers.gate import until
 
 SOURCE = 'def t() -> int:\n    """One."""\n    return 1\n'
@@ -279,15 +279,26 @@ def test_a_link_to_the_rules_is_followed_once(opened: Open, rules: Path, work: P
     assert service.invoke("bash", {"command": "true"}).ok
 
 
-def test_commands_start_before_albert_s_folders_in_the_workspace_exist(
+def test_a_command_cannot_make_albert_s_own_folders_in_the_workspace(
     work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(work / ".cache"))
     monkeypatch.delenv("ALBERT_HOME", raising=False)
-    with SyncToolService.open(workspace=work, governance={"allow": ["bash"]}) as service:
-        assert service.invoke("bash", {"command": "true"}).ok
-        assert not (work / ".cache").exists()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(work / "conf"))
+
+    async def yes(question: Question) -> bool:
+        return True
+
+    with SyncToolService.open(workspace=work, governance={}, ask=yes) as service:
+        assert service.invoke("bash", {"command": "mkdir -p .cache/albert conf/albert"}).ok
+        for name in (".cache/albert/a", "conf/albert/governance.yaml"):
+            assert service.invoke("bash", {"command": f"echo > {name}"}).output["exit_code"] != 0
+        (work / "conf" / "albert").rename(work / "old")
+        assert service.invoke("bash", {"command": "echo > conf/albert/governance.yaml"}).output["exit_code"] != 0
+        (work / "conf" / "albert").rmdir()
+        (work / "conf" / "albert").symlink_to("../old")
+        assert "'conf/albert' can't be made" in service.invoke("bash", {"command": "true"}).error.message
 
 
 def test_rules_of_the_application_and_of_the_project(opened: Open, work: Path) -> None:
