@@ -29,6 +29,7 @@ from albert_tools.engine.sandbox.command.run_command import collecting, confinem
 from albert_tools.engine.sandbox.command.start_command import start
 from albert_tools.engine.sandbox.command.task import Command, Connect
 from albert_tools.engine.sandbox.command.view import View
+from albert_tools.engine.workspace.born import born
 from albert_tools.engine.workspace.git_folders import repositories
 from albert_tools.engine.workspace.openat import identity
 from albert_tools.engine.workspace.sandbox_view import command_view
@@ -66,7 +67,7 @@ class ConfinedServer:
         self._size = self._count = 0
         self._gone = asyncio.Event()
         self.view: View | None = None
-        self.covered: dict[str, object] = {}
+        self.mounted: dict[str, object] = {}
         self.why = ""
         self.finished = False
         self.confinement = ""
@@ -90,7 +91,7 @@ class ConfinedServer:
         """
         async with AsyncExitStack() as resources:
             self.view, root = resources.enter_context(seen_by_server(workspace))
-            self.covered = covered(self.view)
+            self.mounted = mounted(self.view)
             record_seen()
             words = ["/bin/bash", "--noprofile", "--norc", "-c", _WITH_SECRETS, "sandbox", *self._secrets, "--"]
             command = Command(
@@ -198,16 +199,18 @@ class ConfinedServer:
         self._gone.set()
 
 
-def covered(view: View) -> dict[str, object]:
-    """What is at the hidden and protected paths. The process of a server sees a file that was saved anew.
+def mounted(view: View) -> dict[str, object]:
+    """What is at the paths that the process of a server has mounted, or hidden. If one is replaced, it sees the new file where it
+    must not, or still the old one.
 
-    Such a file can have the number of the old one, so its time of change counts, too.
+    A new file can have the number of the old one, so the time when it was made counts, too; where the system doesn't know it, the
+    time of a file's last change.
     """
     found: dict[str, object] = {}
-    for path in (*view.hidden, *view.sealed):
+    for path in {*view.tops, *view.changeable, *view.hidden, *view.sealed, *view.readable}:
         with suppress(OSError):
             facts = os.lstat(path)
-            found[path] = identity(facts), None if stat.S_ISDIR(facts.st_mode) else facts.st_ctime_ns
+            found[path] = identity(facts), born(path) or (None if stat.S_ISDIR(facts.st_mode) else facts.st_ctime_ns)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import resource
+import shutil
 import socket
 import ssl
 import subprocess
@@ -495,16 +496,39 @@ def test_a_refused_call_leaves_the_server_to_others(mounting: Make) -> None:
         assert home.value("m.born") == born
 
 
-def test_a_running_server_is_started_again_when_a_hidden_file_is_saved_anew(mounting: Make) -> None:
-    home = mounting(governance={**ALLOWED, "forbidden_paths": [".env"]})
-    (home.work / ".env").write_text("secret")
-    home.mount("m", tool("read", "path"))
-    assert home.value("m.read", path=".env") in ("", "PermissionError")
-    for _ in range(2):
-        # The second file may get the number of the first one.
-        (home.work / ".env").unlink()
-        (home.work / ".env").write_text("secret")
-    assert home.value("m.read", path=".env") in ("", "PermissionError")
+@pytest.mark.parametrize("path", [".env", "secrets/key"])
+def test_a_running_server_is_started_again_when_what_is_hidden_is_made_anew(mounting: Make, path: str) -> None:
+    home = mounting(governance={**ALLOWED, "forbidden_paths": [".env", "secrets/"]})
+    home.mount("m", tool("read", "path"), tool("born"))
+    file = home.work / path
+    processes = set()
+    for _ in range(3):
+        # The second file or folder may get the number of the first one.
+        file.unlink(missing_ok=True)
+        if file.parent != home.work:
+            shutil.rmtree(file.parent, ignore_errors=True)
+            file.parent.mkdir()
+        file.write_text("secret")
+        assert home.value("m.read", path=path) in ("", "PermissionError", "FileNotFoundError")
+        processes.add(home.value("m.born"))
+    assert len(processes) == 3
+    file.write_text("another secret")
+    assert home.value("m.born") in processes
+
+
+def test_a_running_server_writes_only_what_is_now_at_the_writable_paths(mounting: Make) -> None:
+    home = mounting(governance={**ALLOWED, "writable_paths": ["build/**", "./notes.md"]})
+    (home.work / "build").mkdir()
+    (home.work / "notes.md").touch()
+    home.mount("m", tool("write", "path"))
+    for name in "abc":
+        for path in (f"build/{name}", "notes.md"):
+            assert home.value("m.write", path=path) == "ok"
+            assert (home.work / path).read_text() == "written"
+        (home.work / "build").rename(home.work / name)
+        (home.work / "build").mkdir()
+        (home.work / "new.md").touch()
+        (home.work / "new.md").replace(home.work / "notes.md")
 
 
 def test_an_optional_argument_that_is_not_given_stays_away_when_a_person_has_answered(mounting: Make) -> None:
