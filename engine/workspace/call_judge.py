@@ -14,7 +14,7 @@ from typing import Literal
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.path_patterns import PathPatterns
 from albert_tools.engine.policy.tool_paths import ToolPaths
-from albert_tools.engine.workspace.git_folders import git_content
+from albert_tools.engine.workspace.git_folders import git_content, may_be_git_content
 from albert_tools.engine.workspace.private_files import private_file
 
 #: What a call does with a path.
@@ -94,9 +94,12 @@ class CallJudge:
         self.note_opened(path)
 
     def note_opened(self, path: str) -> None:
-        """Note that the call opens a file: whether it has private data."""
-        if self.private_path is None and self._private.match(path):
+        """Note that the call opens a file: whether it has private data. Git's own files can have the content of any file."""
+        if self.private_path is None and (self._private.match(path) or self._has_any_content(path)):
             self.private_path = path
+
+    def _has_any_content(self, path: str) -> bool:
+        return may_be_git_content(path) and self._marks_private() and git_content(path)
 
     def allows(self, path: str) -> bool:
         """Returns whether the rules allow reading a path."""

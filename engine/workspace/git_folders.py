@@ -96,6 +96,12 @@ def git_content(path: str) -> bool:
     return any(parts[0] not in _PLAIN for parts in _inner_parts(path))
 
 
+def may_be_git_content(path: str) -> bool:
+    """Whether the names in a path could be those of `git_content`. Looks at no file, so it is fast."""
+    *folders, _ = path.casefold().split("/")
+    return GIT_FOLDER in folders or not _OWN.isdisjoint(folders) or _OF_STORE.fullmatch(folders[-1]) is not None
+
+
 def _inner_parts(path: str) -> Iterator[list[str]]:
     """The parts of a path behind each git folder in it."""
     parts = path.split("/")

@@ -103,6 +103,8 @@ SEE = [
     ("git", {"operation": "CHECKOUT", "args": ["HEAD:conf", "--", "-b", "secret.txt"]}),
     ("edit_file", {"path": "customers.csv", "old_text": "Ada", "new_text": "Eve"}),
     ("edit_file", {"path": "customers.csv", "old_text": "Bob", "new_text": "Eve"}),
+    ("read_bytes", {"path": ".git/index"}),
+    ("search_text", {"pattern": "initial", "path": ".git"}),
 ]  # fmt: skip
 DO_NOT_SEE = [
     ("bash", {"command": "ls * && echo cust* && cd notes"}),
@@ -116,6 +118,9 @@ DO_NOT_SEE = [
     ("git", {"operation": "TAG", "args": ["-n"]}),
     ("git", {"operation": "LOG", "args": ["--oneline", "-n5"]}),
     ("git_status", {}),
+    ("read_file", {"path": ".git/HEAD"}),
+    ("list_directory", {"path": ".git"}),
+    ("search_text", {"pattern": "Bob", "path": "notes"}),
 ]  # fmt: skip
 
 
@@ -191,6 +196,18 @@ def test_git_names_a_file_that_is_only_in_its_history(service: SyncToolService, 
         call = ("git", {"operation": "SHOW", "args": args, "cwd": cwd})
         assert seen(service, call) == {"private"}, (cwd, args)
     assert seen(service, ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]})) == set()
+
+
+def test_git_s_own_files_can_have_the_content_of_a_private_file(service: SyncToolService, work: Path) -> None:
+    subprocess.run(["git", "-C", str(work), "clone", "-q", "--bare", ".", "bare"], check=True)
+    large = work / "bare" / "lfs" / "objects" / "ab" / "cd" / "abcd"
+    large.parent.mkdir(parents=True)
+    large.write_text("Ada")
+    assert seen(service, ("read_file", {"path": "bare/lfs/objects/ab/cd/abcd"})) == {"private"}
+    assert seen(service, ("read_file", {"path": "bare/HEAD"})) == set()
+    (work / "src" / "objects").mkdir(parents=True)
+    (work / "src" / "objects" / "a.md").write_text("Eve")
+    assert seen(service, ("read_file", {"path": "src/objects/a.md"})) == set()
 
 
 def test_where_no_private_file_is_visible_a_command_sees_none(tmp_path: Path) -> None:
