@@ -206,7 +206,8 @@ class Connection:
                 "service_error", why, hint=_NO_NETWORK if self._mount.command else None, retryable=True
             ) from None
         except BaseException:
-            await self._failed(link)
+            if link.ended or not link.hashes:
+                await self._failed(link)
             raise
         finally:
             if self._link is link:

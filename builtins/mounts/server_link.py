@@ -9,22 +9,25 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from http.client import responses
-from typing import Any
+from typing import Any, Self
 
 from mcp import Client, MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     CONNECTION_CLOSED,
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
     Implementation,
     InputRequiredResult,
+    JSONRPCError,
     PaginatedRequestParams,
 )
 from pydantic import TypeAdapter, ValidationError
@@ -47,6 +50,8 @@ from albert_tools.engine.policy.host_rules import host_of, is_host
 _SEES = "the server sees only the workspace and installed programs; put its files there"
 #: A server of the revision 2026-07-28 may answer a call with questions to its client.
 _ANSWER: TypeAdapter[Any] = TypeAdapter(CallToolResult | InputRequiredResult)
+#: The codes for the end of the connection: the SDK's own, and that of a server over HTTP which was started again.
+_OVER = (CONNECTION_CLOSED, INVALID_REQUEST)
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 #: Characters of a server's message that an error repeats.
 _MAX_SAID = 1000
@@ -88,7 +93,7 @@ class Link:
         return bool(self._calls)
 
     async def _open(self) -> None:
-        transport = self._http() if self._mount.url else self._process()
+        transport = _with_own_codes(self._http() if self._mount.url else self._process())
         self._task = asyncio.create_task(self._kept_open(transport))
         both: set[asyncio.Future[Any]] = {self._task, self._client}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -209,9 +214,7 @@ class Link:
         except MCPError as error:
             # Before the next request, whose status would count.
             refused = self._refused() or self._said("it refused the call", error.message)
-            # Over HTTP, a server that was started again answers that the session is not valid.
-            may_be_over = error.code == CONNECTION_CLOSED or (self._mount.url and error.code == INVALID_REQUEST)
-            if may_be_over and not await self._is_open():
+            if error.code in _OVER and not await self._is_open():
                 self._closing.set()
                 await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
                 raise self._why_ended(error.message) from None
@@ -226,9 +229,11 @@ class Link:
             asking.cancel()
 
     async def _is_open(self) -> bool:
-        """Whether the server still answers. It can refuse one call with the code that the SDK has for the end of a connection."""
+        """Whether the server still answers. It may have refused one call only."""
         try:
             await (await self._client).session.list_tools()
+        except MCPError as error:
+            return error.code not in _OVER
         except Exception:
             return False
         return True
@@ -297,6 +302,40 @@ class Link:
             self._proxy.seen.clear()
         for facts in seen:
             context.effect("network", **facts)
+
+
+@asynccontextmanager
+async def _with_own_codes(transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[Any]:
+    async with transport as (received, sent):
+        yield _OwnCodes(received), sent
+
+
+class _OwnCodes:
+    """The stream of a server's messages. The code with which the SDK says that the connection has ended is replaced in the
+    server's errors: a server can mean by it that a call comes too early."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *how: object) -> None:
+        await self._inner.__aexit__(*how)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        item = await self._inner.__anext__()
+        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCError):
+            error = item.message.error
+            error.code = INTERNAL_ERROR if error.code == CONNECTION_CLOSED else error.code
+        return item
 
 
 def _without(secrets: Secrets, value: Any) -> Any:

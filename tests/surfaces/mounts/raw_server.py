@@ -137,7 +137,7 @@ for line in sys.stdin:
     if "id" not in message:
         continue
     result = answer(message)
-    if message.get("params", {}).get("name") == "refuse":
+    if message.get("params", {}).get("name") == "refuse" or os.path.exists("limit"):
         send({"id": message["id"], "error": {"code": -32000, "message": "the project is archived"}})
     elif result is None:
         send({"id": message["id"], "error": {"code": -32601, "message": "no such method"}})
