@@ -15,15 +15,11 @@ from __future__ import annotations
 
 import ast
 import keyword
-import os
 import re
-import stat
-import sys
 import threading
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from lark import Lark
@@ -115,7 +111,6 @@ def _lark() -> tuple[Lark, layout.Scanner]:
         keep_all_tokens=True,
         propagate_positions=False,
         transformer=Builder(_field),
-        cache=_cache_file() or False,
     )
     return lark, layout.Scanner(lark.terminals)
 
@@ -131,29 +126,6 @@ def _field(text: str, line: int, column: int) -> tree.Expr | None:
     except UnexpectedToken:
         expr = None
     return expr  # type: ignore[no-any-return]
-
-
-def _cache_file() -> str | None:
-    """The file for the parser's table, which takes a second to compute. None if there is no private folder for the file.
-
-    Lark unpickles the table, so the folder must belong to the current user and nobody else may write to it.
-    """
-    try:
-        home = os.environ.get("ALBERT_HOME")
-        # A home can be the URL of a database.
-        if home and "://" not in home:
-            folder = Path(home) / "cache"
-        else:
-            from platformdirs import user_cache_path
-
-            folder = user_cache_path("albert")
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        facts = folder.stat()
-        if facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o022:
-            return None
-        return str(folder / f"grammar-{sys.version_info[0]}{sys.version_info[1]}.lark")
-    except OSError:
-        return None
 
 
 def _measure(module: tree.Module) -> None:

@@ -20,9 +20,4 @@ RECURSION = 1_200
 FORMATTING = ("albert_tools.engine.judging.format_task",)
 ALL_TASKS = ("albert_tools.engine.judging.check_task", *FORMATTING)
 
-#: The environment variables say where the parser's table is cached.
-JUDGING = Work(
-    "albert_tools.engine.judging.judging_worker",
-    ("lark", "RestrictedPython"),
-    ("ALBERT_HOME", "HOME", "XDG_CACHE_HOME"),
-)
+JUDGING = Work("albert_tools.engine.judging.judging_worker", ("lark", "RestrictedPython"))

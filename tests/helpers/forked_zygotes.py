@@ -167,10 +167,9 @@ def _fork_zygote(work: Work = PROGRAMS, output: int = subprocess.DEVNULL) -> Spa
 
 def _parent(work: Work, modules: Any, address: Path) -> Path:
     paths = spawn._library_paths("albert_tools", "msgspec", *work.packages)
-    inherited = {name: os.environ[name] for name in work.variables if name in os.environ}
     process, control = spawn.spawn_python(
         _BOOT, [work.module, str(address), " ".join(modules), *paths],
-        inherited | spawn.ENVIRONMENT, subprocess.DEVNULL,
+        spawn.ENVIRONMENT, subprocess.DEVNULL,
     )  # fmt: skip
     atexit.register(spawn.discard, (process, control))
     return address

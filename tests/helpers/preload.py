@@ -29,7 +29,7 @@ for package in ("engine", "store", "surfaces.cli", "surfaces.worker"):
         if not module.name.endswith("__main__"):
             import_module(module.name)
 
-# The parser's table takes long to build, and each home caches its own table.
+# The parser's table takes long to build.
 parse("")
 
 # What is never collected is never written, so a fork shares its pages.

@@ -33,14 +33,12 @@ class Work(NamedTuple):
     Attributes:
         module: The module that makes the workers. `zygote.Worker` describes its function ``prepare``.
         packages: The packages that it needs, in addition to `albert_tools` and `msgspec`.
-        variables: The environment variables that the zygote inherits.
         paths: Further folders to import from.
-        environment: The other environment variables.
+        environment: The whole environment of the zygote.
     """
 
     module: str
     packages: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
     paths: Sequence[str] = ()
     environment: Mapping[str, str] = ENVIRONMENT
 
@@ -94,9 +92,7 @@ def spawn_zygote(work: Work = PROGRAMS, output: int = subprocess.DEVNULL) -> Spa
         Failure: `sandbox_unavailable`.
     """
     arguments = [work.module, *_library_paths("albert_tools", "msgspec", *work.packages), *work.paths]
-    # A URL can contain a password.
-    inherited = {name: value for name in work.variables if "://" not in (value := os.environ.get(name, "://"))}
-    return spawn_python(_ZYGOTE, arguments, {**inherited, **work.environment}, output)
+    return spawn_python(_ZYGOTE, arguments, work.environment, output)
 
 
 def discard(spawned: Spawned) -> None:
