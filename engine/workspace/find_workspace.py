@@ -60,7 +60,9 @@ def find_workspace(
     try:
         root = _nearest(cwd, home, albert_home) if named is None else _named(cwd / named, home, albert_home)
         # One of these folders may not exist yet. Until it exists, its path seals it; then its identity does.
-        own = [Path(os.path.realpath(place)) for place in (albert_home, *albert_places)]
+        places = [albert_home, *albert_places]
+        _demand_no_link(root, places)
+        own = [Path(os.path.realpath(place)) for place in places]
         return Workspace(root, own, secret_places(home), rules)
     except OSError as error:
         where = "the workspace" if error.filename is None else repr(os.fsdecode(error.filename))
@@ -86,6 +88,14 @@ def _named(path: Path, home: Path, albert_home: Path) -> Path:
     if why:
         raise _none(f"{str(root)!r} can't be the workspace: {why}", "name a project folder")
     return root
+
+
+def _demand_no_link(root: Path, places: Iterable[Path]) -> None:
+    """Refuse a link in the workspace on the way to one of Albert's own folders: a command could put another folder in its place."""
+    for place in map(Path, map(os.path.abspath, places)):
+        for part in (place, *place.parents):
+            if part.is_symlink() and Path(os.path.realpath(part.parent)).is_relative_to(root):
+                raise _none(f"the link {str(part)!r} leads to a folder of Albert's", "name the folder that it leads to")
 
 
 def _nearest(cwd: Path, home: Path, albert_home: Path) -> Path:

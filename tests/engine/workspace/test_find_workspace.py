@@ -123,6 +123,18 @@ def test_albert_home_inside_the_workspace_is_sealed(machine: Machine) -> None:
                 assert caught.value.rule == "albert_own"
 
 
+def test_a_link_in_the_workspace_never_leads_to_a_folder_of_albert(machine: Machine) -> None:
+    outside = machine.base / "outside"
+    outside.mkdir()
+    (machine.project / "conf").symlink_to(outside)
+    (machine.base / "link").symlink_to(machine.project)
+    for place in (machine.project / "conf", machine.project / "conf" / "albert", machine.base / "link" / "conf" / "a"):
+        with pytest.raises(Failure, match="conf' leads to a folder of Albert's"):
+            find_workspace(None, machine.inner, machine.home, machine.albert, [place])
+    # A link to a folder in the workspace stays, because its target is sealed.
+    find_workspace(None, machine.inner, machine.home, machine.base / "link" / "own").close()
+
+
 def test_albert_home_does_not_make_its_parent_a_workspace(machine: Machine) -> None:
     place = machine.base / "srv"
     (place / ".albert").mkdir(parents=True)
