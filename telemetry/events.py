@@ -113,7 +113,9 @@ class _Appended:
     """A file to which lines are appended. Each line is one `write`, so that lines of several processes don't mix."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # If the file is in the workspace, a command could have put a link in its place. `/dev/stderr` is a link, too.
+        follow = 0 if os.path.dirname(path) == "/dev" else os.O_NOFOLLOW
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | follow, 0o600)
 
     def write(self, text: str) -> int:
         data = text.encode()

@@ -242,6 +242,13 @@ def test_invalid_values_of_the_variable(value: str, code: str, message: str) -> 
     )
 
 
+def test_lines_are_not_appended_to_what_a_link_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "calls.jsonl").symlink_to(".profile")
+    with pytest.raises(Failure, match="can't be opened: Too many levels of symbolic links"):
+        from_environment({"ALBERT_TELEMETRY": str(tmp_path / "calls.jsonl")})
+    assert not (tmp_path / ".profile").exists()
+
+
 def test_a_path_below_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     observer = from_environment({"ALBERT_TELEMETRY": "~/calls.jsonl"})
