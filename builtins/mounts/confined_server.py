@@ -11,7 +11,6 @@ import asyncio
 import math
 import os
 import re
-import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
@@ -23,13 +22,13 @@ from mcp_types import jsonrpc_message_adapter
 from albert_tools.builtins.mounts.server_limits import MAX_MESSAGE, too_long, too_much
 from albert_tools.builtins.shell.confined_command import base_environment
 from albert_tools.engine.model.bounds import KiB
+from albert_tools.engine.sandbox.command.mounts import in_place
 from albert_tools.engine.sandbox.command.output import Output
 from albert_tools.engine.sandbox.command.process import Process
 from albert_tools.engine.sandbox.command.run_command import collecting, confinement_of, watch
 from albert_tools.engine.sandbox.command.start_command import start
 from albert_tools.engine.sandbox.command.task import Command, Connect
 from albert_tools.engine.sandbox.command.view import View
-from albert_tools.engine.workspace.born import born
 from albert_tools.engine.workspace.git_folders import repositories
 from albert_tools.engine.workspace.openat import identity
 from albert_tools.engine.workspace.sandbox_view import command_view
@@ -67,7 +66,8 @@ class ConfinedServer:
         self._size = self._count = 0
         self._gone = asyncio.Event()
         self.view: View | None = None
-        self.mounted: dict[str, object] = {}
+        self._identities: dict[str, object] = {}
+        self._first = -1
         self.why = ""
         self.finished = False
         self.confinement = ""
@@ -81,6 +81,13 @@ class ConfinedServer:
         """A call begins, so the server may send messages again."""
         self._size = self._count = 0
 
+    def sees(self, now: View) -> bool:
+        """Whether the process sees what a command would see now. It doesn't, if the rules or the files have changed since."""
+        if self.view != now:
+            return False
+        # Landlock's rules are about files, so another file at a path has other rights. A profile of Seatbelt is about paths.
+        return in_place(now, self._first) if self.confinement == "bwrap" else self._identities == _identities(now)
+
     @asynccontextmanager
     async def streams(self, workspace: Workspace, record_seen: Callable[[], None]) -> AsyncIterator[tuple[Any, Any]]:
         """Start the process, and give the streams of its messages. It is killed at the end. `record_seen` is called before it
@@ -91,7 +98,7 @@ class ConfinedServer:
         """
         async with AsyncExitStack() as resources:
             self.view, root = resources.enter_context(seen_by_server(workspace))
-            self.mounted = mounted(self.view)
+            self._identities = _identities(self.view)
             record_seen()
             words = ["/bin/bash", "--noprofile", "--norc", "-c", _WITH_SECRETS, "sandbox", *self._secrets, "--"]
             command = Command(
@@ -104,6 +111,7 @@ class ConfinedServer:
             )
             self.confinement = await confinement_of(command)
             reader, writer, process = await self._started(command, resources)
+            self._first = process.top
             for value in self._secrets.values():
                 writer.write(value.encode() + b"\0")
             delivered, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -199,18 +207,12 @@ class ConfinedServer:
         self._gone.set()
 
 
-def mounted(view: View) -> dict[str, object]:
-    """What is at the paths that the process of a server has mounted, or hidden. If one is replaced, it sees the new file where it
-    must not, or still the old one.
-
-    A new file can have the number of the old one, so the time when it was made counts, too; where the system doesn't know it, the
-    time of a file's last change.
-    """
+def _identities(view: View) -> dict[str, object]:
+    """Which files are at the paths in a view."""
     found: dict[str, object] = {}
-    for path in {*view.tops, *view.changeable, *view.hidden, *view.sealed, *view.readable}:
+    for path in {*view.tops, *view.changeable, *view.sealed, *view.hidden, *view.readable}:
         with suppress(OSError):
-            facts = os.lstat(path)
-            found[path] = identity(facts), born(path) or (None if stat.S_ISDIR(facts.st_mode) else facts.st_ctime_ns)
+            found[path] = identity(os.lstat(path))
     return found
 
 

@@ -33,7 +33,7 @@ from mcp_types import (
 from pydantic import TypeAdapter, ValidationError
 
 from albert_tools.builtins.mounts.calls_under_way import CallsUnderWay
-from albert_tools.builtins.mounts.confined_server import ConfinedServer, mounted, seen_by_server
+from albert_tools.builtins.mounts.confined_server import ConfinedServer, seen_by_server
 from albert_tools.builtins.mounts.http_server import http_streams
 from albert_tools.builtins.mounts.mount import Mount
 from albert_tools.builtins.mounts.pinning import MAX_TOOLS, hashes_of
@@ -154,7 +154,7 @@ class Link:
 
         def unchanged(server: ConfinedServer) -> bool:
             with seen_by_server(context.workspace) as (now, _):
-                return server.view == now and server.mounted == mounted(now)
+                return server.sees(now)
 
         return self.server is None or await asyncio.to_thread(unchanged, self.server)
 

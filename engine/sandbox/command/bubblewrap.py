@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, HOME_NAME, LOOKED_UP, SYSTEM, View, programs
 
 _OPEN = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
@@ -37,6 +38,8 @@ _KERNEL_SETTINGS = (
     "/proc/scsi",
     "/proc/pressure",
 )
+#: Bubblewrap takes 9,000 words, three for each mount. Other mounts need a few hundred words.
+_MAX_MOUNTS = 2_800
 #: The most bytes of a copied file. The usual files are much smaller.
 _MAX_COPIED = 4 * 1024 * 1024
 _HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
@@ -114,6 +117,7 @@ def plan(
         gate: The descriptor from which bubblewrap reads `GO` before it starts the command.
 
     Raises:
+        Failure: `too_large`.
         OSError: a file that the view names can't be opened.
     """
     made = Plan(program)
@@ -184,16 +188,28 @@ def _copied() -> list[tuple[str, bytes]]:
     return contents
 
 
-def _workspace(made: Plan, view: View, workspace: int) -> None:
+def workspace_mounts(view: View) -> dict[str, str]:
+    """How each path in the workspace is mounted; "" for a hidden one."""
     mounts = dict.fromkeys(view.tops, "--ro-bind")
     mounts |= dict.fromkeys((*view.changeable, *view.pinned), "--bind")
     mounts |= dict.fromkeys(view.sealed, "--ro-bind")
-    mounts |= dict.fromkeys(view.hidden, "")
+    return mounts | dict.fromkeys(view.hidden, "")
+
+
+def _workspace(made: Plan, view: View, workspace: int) -> None:
+    mounts = workspace_mounts(view)
     if view.shown is None:
         made.add(mounts.pop(view.root), _held(made, os.dup(workspace)), view.root)
     else:
         # Only the shown paths are visible. Other files that the command creates here are in memory, and are lost afterwards.
         made.add("--tmpfs", view.root)
+    if len(mounts) > _MAX_MOUNTS:
+        raise Failure(
+            "too_large",
+            f"the rules hide or protect {len(mounts):,} files and folders one by one, and bubblewrap can take {_MAX_MOUNTS:,}",
+            hint="the owner can forbid their folders instead",
+            rule="exposed",
+        )
     # Mount outer folders first, because a later mount on an outer folder would cover the inner ones.
     for path, how in sorted(mounts.items()):
         try:

@@ -176,6 +176,19 @@ def test_too_many_files(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not (bench.work / "ran").exists()
 
 
+def test_too_many_forbidden_files(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from albert_tools.engine.sandbox.command import bubblewrap
+
+    monkeypatch.setattr(bubblewrap, "_MAX_MOUNTS", 20)
+    bench = make_bench(governance=rules("bwrap", forbidden_paths=["*.pem"]))
+    assert bench.value("bash", command="true")["exit_code"] == 0
+    for n in range(20):
+        (bench.work / f"{n}.pem").touch()
+    error = bench.error("bash", command="echo ran > ran")
+    assert (error.code, error.rule) == ("too_large", "exposed")
+    assert not (bench.work / "ran").exists()
+
+
 def test_the_effects_of_a_command_are_recorded(make_bench: Any, kind: str) -> None:
     bench = make_bench(governance=rules(kind))
     (bench.work / "sub").mkdir()

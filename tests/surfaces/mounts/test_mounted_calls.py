@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import queue
 import resource
-import shutil
 import socket
 import ssl
 import subprocess
@@ -503,23 +502,35 @@ def test_a_refused_call_leaves_the_server_to_others(mounting: Make, monkeypatch:
         assert home.value("m.born") == born
 
 
-@pytest.mark.parametrize("path", [".env", "secrets/key"])
-def test_a_running_server_is_started_again_when_what_is_hidden_is_made_anew(mounting: Make, path: str) -> None:
-    home = mounting(governance={**ALLOWED, "forbidden_paths": [".env", "secrets/"]})
+@pytest.mark.parametrize(
+    "act",
+    [
+        "cp .env new; rm .env; mv new .env",
+        "rm -f linked; ln .env linked; rm .env; ln linked .env",
+        "rm -r conf; mkdir conf; echo secret > conf/key",
+        "mkdir new; mv conf/key new; rmdir conf; mv new conf",
+        "rm -r app/secrets; mkdir app/secrets; echo secret > app/secrets/key",
+        "mkdir new; mv app/secrets new; rmdir app; mv new app",
+        "mkdir new; mv lib/.git new; rmdir lib; mv new lib",
+    ],
+)
+def test_a_running_server_is_started_again_when_what_is_hidden_is_made_anew(mounting: Make, act: str) -> None:
+    home = mounting(governance={**ALLOWED, "forbidden_paths": [".env", "conf/key", "secrets/"]})
+    hidden = (".env", "conf/key", "app/secrets/key", "lib/.git/config")
+    for path in hidden:
+        (home.work / path).parent.mkdir(parents=True, exist_ok=True)
+        (home.work / path).write_text("secret")
+    subprocess.run(["git", "init", "-q", "lib"], cwd=home.work, check=True)
     home.mount("m", tool("read", "path"), tool("born"))
-    file = home.work / path
-    processes = set()
-    for _ in range(3):
-        # The second file or folder may get the number of the first one.
-        file.unlink(missing_ok=True)
-        if file.parent != home.work:
-            shutil.rmtree(file.parent, ignore_errors=True)
-            file.parent.mkdir()
-        file.write_text("secret")
-        assert home.value("m.read", path=path) in ("", "PermissionError", "FileNotFoundError")
+    processes = {home.value("m.born")}
+    # What is made anew a second time can have the number of the first one.
+    for _ in range(2):
+        subprocess.run(["sh", "-ec", act], cwd=home.work, check=True)
+        for path in hidden:
+            assert home.value("m.read", path=path) in ("", "PermissionError", "FileNotFoundError")
         processes.add(home.value("m.born"))
     assert len(processes) == 3
-    file.write_text("another secret")
+    (home.work / ".env").write_text("another secret")
     assert home.value("m.born") in processes
 
 
