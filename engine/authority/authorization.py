@@ -103,12 +103,12 @@ class Authority:
         workspace: Workspace,
         most: int | None = None,
         approved: Mapping[str, Fingerprint] | None = None,
-        marks_private: Callable[[], bool] = lambda: False,
+        marks_private: Callable[[], bool] | None = None,
     ) -> Workspace:
         """The workspace for one call of a tool. It includes the extra roots, and it checks every file by the rules.
 
         `most` limits the bytes that the call writes in total. `approved` are the fingerprints of the files that a person has
-        approved for a change. `marks_private` says whether it matters that a command of the call sees private files.
+        approved for a change. `marks_private` says whether it matters that the call sees private files; None: it doesn't.
         """
         flows, paths = self.policy.flows, self.policy.paths.of(definition)
         judge = CallJudge(
@@ -118,7 +118,7 @@ class Authority:
             bytes_left=most,
             demand_approved=partial(demand_unchanged, approved or {}, definition.name),
             private=flows.private,
-            marks_private=lambda: not paths.forbids(flows.private_patterns) and marks_private(),
+            marks_private=None if paths.forbids(flows.private_patterns) else marks_private,
         )
         return self.reaching(workspace).judged_by(judge)
 
@@ -145,7 +145,7 @@ class ExampleAuthority(Authority):
         workspace: Workspace,
         most: int | None = None,
         approved: Mapping[str, Fingerprint] | None = None,
-        marks_private: Callable[[], bool] = lambda: False,
+        marks_private: Callable[[], bool] | None = None,
     ) -> Workspace:
         """The workspace without rules, because all of it belongs to the example."""
         return workspace.judged_by(CallJudge(NO_RULES, definition.name, bytes_left=most))

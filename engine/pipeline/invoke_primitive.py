@@ -167,13 +167,8 @@ async def _with_context(
     if "network" in definition.effects:
         outgoing = authority.outgoing(definition, primitive, call.arguments)
     # Only a session remembers what it has seen, and once is enough.
-    guarded = authority.guarded(
-        definition,
-        run.workspace,
-        _room(primitive, run),
-        call.approved,
-        lambda: run.session.id is not None and "private" not in run.session.seen(),
-    )
+    marks = None if run.session.id is None else lambda: "private" not in run.session.seen()
+    guarded = authority.guarded(definition, run.workspace, _room(primitive, run), call.approved, marks)
     context = PrimitiveContext(guarded, seconds, settings, outgoing, call, run)
     try:
         return await call_primitive(primitive, arguments, context)

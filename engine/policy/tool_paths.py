@@ -46,7 +46,7 @@ class ToolPaths:
     def __init__(self, tool: str, seen_as: Sequence[PathRules], workspace: str) -> None:
         self._tool = tool
         self._seen_as = seen_as
-        self._workspace = workspace
+        self.workspace = workspace
         #: Whether the rules may deny some paths inside the workspace.
         self.selective = any(rules.selective for rules in seen_as)
         #: The decisions on paths: a call asks when it is judged, and again at each opened file.
@@ -143,7 +143,7 @@ class ToolPaths:
         """The paths in the workspace that `writable_paths` lets the tool change, with everything below them; None without such a
         rule. A path that is certainly a folder ends with a slash."""
         lists = [each.writable for rules in self._seen_as for each in rules.writable]
-        return writable_in_workspace(lists, self._workspace) if lists else None
+        return writable_in_workspace(lists, self.workspace) if lists else None
 
     @property
     def opened(self) -> list[str]:
@@ -151,12 +151,12 @@ class ToolPaths:
         return list(self._seen_as[0].opening)
 
     def _is_outside(self, path: str) -> bool:
-        return path != self._workspace and not path.startswith(f"{self._workspace}/")
+        return path != self.workspace and not path.startswith(f"{self.workspace}/")
 
     def _shown(self, path: str) -> str:
         inside = self._inside(path)
-        return repr("." if inside == self._workspace else inside)
+        return repr("." if inside == self.workspace else inside)
 
     def _inside(self, path: str) -> str:
         """The path relative to the workspace, if it is in it."""
-        return path.removeprefix(f"{self._workspace}/")
+        return path.removeprefix(f"{self.workspace}/")

@@ -14,7 +14,7 @@ from typing import Literal
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.path_patterns import PathPatterns
 from albert_tools.engine.policy.tool_paths import ToolPaths
-from albert_tools.engine.workspace.git_folders import git_content, may_be_git_content
+from albert_tools.engine.workspace.git_folders import git_content, in_git_folder
 from albert_tools.engine.workspace.private_files import private_file
 
 #: What a call does with a path.
@@ -41,10 +41,10 @@ class CallJudge:
         bytes_left: int | None = None,
         demand_approved: DemandApproved = lambda path, written, now: None,
         private: PathPatterns = _NOTHING,
-        marks_private: Callable[[], bool] = lambda: False,
+        marks_private: Callable[[], bool] | None = None,
     ) -> None:
         """`max_file_bytes` limits the bytes of one file, and `bytes_left` the bytes that the call may write in total; None means no
-        limit. `private` are the files with private data; `marks_private` says whether it matters that a command sees one.
+        limit. `private` are the files with private data. `marks_private` says whether it matters that one is seen (None: no).
         """
         self.max_file_bytes = max_file_bytes
         self.selective = paths.selective
@@ -61,6 +61,7 @@ class CallJudge:
         self._private = private
         self._marks_private = marks_private
         self._changed: set[str] = set()
+        self._in_git: dict[str, bool] = {}
         self._over = False
 
     def demand(self, path: str, use: Use) -> None:
@@ -99,7 +100,13 @@ class CallJudge:
             self.private_path = path
 
     def _has_any_content(self, path: str) -> bool:
-        return may_be_git_content(path) and self._marks_private() and git_content(path)
+        if self._marks_private is None:
+            return False
+        folder = os.path.dirname(path)
+        if folder not in self._in_git:
+            # A call can open thousands of files in one folder.
+            self._in_git[folder] = in_git_folder(path, self._paths.workspace)
+        return self._in_git[folder] and git_content(path) and self._marks_private()
 
     def allows(self, path: str) -> bool:
         """Returns whether the rules allow reading a path."""
@@ -109,7 +116,7 @@ class CallJudge:
     def note_visible(self, roots: Sequence[str], named: Iterable[str] = ()) -> None:
         """Note that a command may read all files below the folders `roots`, and those `named`, which git may have: whether one has
         private data (`private_file`)."""
-        if self.private_path is None and self._marks_private():
+        if self.private_path is None and self._marks_private is not None and self._marks_private():
             self.private_path = private_file(named, roots, self._private, self.allows)
 
     def demand_going(self) -> None:

@@ -86,9 +86,9 @@ def objects_in(store: str) -> list[str]:
     return [store]
 
 
-def in_git_folder(path: str) -> bool:
-    """Whether an absolute path leads into a git folder."""
-    return next(_inner_parts(path), None) is not None
+def in_git_folder(path: str, top: str = "") -> bool:
+    """Whether an absolute path leads into a git folder. If it leads into the folder `top`, the folders above are not looked at."""
+    return next(_inner_parts(path, top), None) is not None
 
 
 def git_content(path: str) -> bool:
@@ -96,16 +96,11 @@ def git_content(path: str) -> bool:
     return any(parts[0] not in _PLAIN for parts in _inner_parts(path))
 
 
-def may_be_git_content(path: str) -> bool:
-    """Whether the names in a path could be those of `git_content`. Looks at no file, so it is fast."""
-    *folders, _ = path.casefold().split("/")
-    return GIT_FOLDER in folders or not _OWN.isdisjoint(folders) or _OF_STORE.fullmatch(folders[-1]) is not None
-
-
-def _inner_parts(path: str) -> Iterator[list[str]]:
-    """The parts of a path behind each git folder in it."""
+def _inner_parts(path: str, top: str = "") -> Iterator[list[str]]:
+    """The parts of a path behind each git folder in it, from the folder `top` on."""
     parts = path.split("/")
-    for n in range(1, len(parts) - 1):
+    first = top.count("/") if path.startswith(f"{top}/") else 1
+    for n in range(max(first, 1), len(parts) - 1):
         folder, inner = "/".join(parts[: n + 1]), parts[n + 1 :]
         is_known = protected_folder(parts[n]) == GIT_FOLDER or _is_store(folder)
         if is_known or ((_has_objects(folder) or is_git_folder(folder)) and not _in_working_tree(folder, inner)):

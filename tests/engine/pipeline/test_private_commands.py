@@ -204,6 +204,8 @@ def test_git_s_own_files_can_have_the_content_of_a_private_file(service: SyncToo
     large.parent.mkdir(parents=True)
     large.write_text("Ada")
     assert seen(service, ("read_file", {"path": "bare/lfs/objects/ab/cd/abcd"})) == {"private"}
+    (work / "bare" / "COMMIT_EDITMSG").write_text("a\n\n+Ada\n")
+    assert seen(service, ("read_file", {"path": "bare/COMMIT_EDITMSG"})) == {"private"}
     assert seen(service, ("read_file", {"path": "bare/HEAD"})) == set()
     (work / "src" / "objects").mkdir(parents=True)
     (work / "src" / "objects" / "a.md").write_text("Eve")
