@@ -20,6 +20,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from albert_tools.engine.model.bounds import MAX_TIMEOUT_SECONDS
 from albert_tools.engine.model.definition import (
     CATEGORIES,
     DEFAULT_TIMEOUT,
@@ -250,7 +251,7 @@ def primitive(
     Raises:
         TypeError: The declaration is wrong. Examples: a parameter without an annotation, a type without a schema, a default that
             breaks the schema, ``*args``, an unknown effect, category, mode or parameter name, a name that is not an identifier, a
-            timeout or rate limit that is not positive, `sandbox` for a function that cannot run confined, a sync `preview`, an
+            timeout or rate limit that is out of bounds, `sandbox` for a function that cannot run confined, a sync `preview`, an
             async `refuse`.
     """
     if function is not None:
@@ -463,8 +464,8 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema], uses: Mapping[str,
         for value in given:
             if value not in values:
                 yield f"unknown {what} {value!r}; use one of {', '.join(values)}"
-    if not d.timeout > 0:
-        yield f"the timeout must be more than 0 seconds, not {d.timeout!r}"
+    if not 0 < d.timeout <= MAX_TIMEOUT_SECONDS:
+        yield f"the timeout is a number of seconds, above 0 and at most {MAX_TIMEOUT_SECONDS}, not {d.timeout!r}"
     if d.rate_limit is not None and (type(d.rate_limit) is not int or d.rate_limit < 1):
         yield f"the rate limit is a number of calls per hour, 1 or more, not {d.rate_limit!r}"
     if d.sandbox:

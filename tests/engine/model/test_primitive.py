@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -154,7 +155,8 @@ class Awaited:
         (lambda: primitive(name="a b")(a_fine), "'a b' can't be a tool's name: use letters, digits and _"),
         (lambda: primitive(name="class")(a_fine), "no keyword"),
         (lambda: primitive(effects=["reed"])(a_fine), "unknown effect 'reed'; use one of read, write"),  # type: ignore[list-item]
-        (lambda: primitive(timeout=0)(a_fine), "the timeout must be more than 0 seconds, not 0"),
+        (lambda: primitive(timeout=0)(a_fine), "the timeout is a number of seconds, above 0 and at most 3600, not 0"),
+        (lambda: primitive(timeout=math.inf)(a_fine), "above 0 and at most 3600, not inf"),
         (lambda: primitive(schemas={"y": {}})(a_fine), "`schemas` names 'y', which is no parameter"),
         (
             lambda: primitive(schemas={"x": {"type": 5}})(a_fine),
