@@ -131,6 +131,8 @@ class _Judge:
         self._logged, self._prints = False, "<" in source
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
+        #: Whether commands run repeatedly or in the background. Those of a text within the text can go on after it.
+        self._repeats = False
 
     def read(self, source: str, depth: int, posix: bool = False) -> None:
         """Judge each action of a text."""
@@ -144,7 +146,8 @@ class _Judge:
             problem = Unreadable("it is nested too deeply")
         for action in reader.actions:
             self._act(action, depth)
-        if reader.repeats:
+        self._repeats = self._repeats or reader.repeats
+        if self._repeats:
             folders, looped, enters = self.folders, {*map(id, reader.looped)}, False
             # What is repeated, or runs in the background, can run after what the text writes further down.
             for action in reader.actions:

@@ -350,9 +350,14 @@ class Reader:
         if words and words[0].text in _NO_PROGRAM:
             raise Unreadable("it is not certain where its commands begin", about)
         empties = not self._reads(files) and _prints_nothing(words)
+        # What a here-string runs ends before the command begins; what the command prints is in a file only afterwards.
+        before = [file for file in files if file.type == "herestring_redirect"]
+        for file in before:
+            self._redirect(file, depth, empties)
         self.actions.append(SimpleCommand(tuple(words), about))
         for file in files:
-            self._redirect(file, depth, empties)
+            if file not in before:
+                self._redirect(file, depth, empties)
 
     # Redirections.
 

@@ -213,6 +213,10 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "cp -r sub/./ .",
         "cp evil setup.py; uv run ls",
         "cp evil pyproject.toml; poetry run ls",
+        "make <<< $(cp evil Makefile)",
+        'timeout 9 python3 a.py <<< "$(git switch -q evil)"',
+        "sh -c '(sleep 1; make) &'; cp evil Makefile; sleep 2",
+        "sh -c \"bash -c 'make &'\" && git switch -q evil",
     ],
 )
 def test_attacks_ask(command: str) -> None:
