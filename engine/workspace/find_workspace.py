@@ -94,8 +94,14 @@ def _demand_no_link(root: Path, places: Iterable[Path]) -> None:
     """Refuse a link in the workspace on the way to one of Albert's own folders: a command could put another folder in its place."""
     for place in map(Path, map(os.path.abspath, places)):
         for part in (place, *place.parents):
-            if part.is_symlink() and Path(os.path.realpath(part.parent)).is_relative_to(root):
+            if not part.is_symlink():
+                continue
+            real = Path(os.path.realpath(part.parent))
+            if real.is_relative_to(root):
                 raise _none(f"the link {str(part)!r} leads to a folder of Albert's", "name the folder that it leads to")
+            if part.exists():
+                # It can lead to another link.
+                _demand_no_link(root, [real / part.readlink()])
 
 
 def _nearest(cwd: Path, home: Path, albert_home: Path) -> Path:
