@@ -113,9 +113,11 @@ class _Appended:
     """A file to which lines are appended. Each line is one `write`, so that lines of several processes don't mix."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        # If the file is in the workspace, a command could have put a link in its place. `/dev/stderr` is a link, too.
-        follow = 0 if os.path.dirname(path) == "/dev" else os.O_NOFOLLOW
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | follow, 0o600)
+        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        if not os.fspath(path).startswith(("/dev/", "/proc/self/fd/")):
+            # If the file is in the workspace, a command could have put a link in its place, or a pipe that nobody reads.
+            how |= os.O_NOFOLLOW | os.O_NONBLOCK
+        self._descriptor = os.open(path, how, 0o600)
 
     def write(self, text: str) -> int:
         data = text.encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,12 @@ def test_lines_are_not_appended_to_what_a_link_leads_to(tmp_path: Path) -> None:
     with pytest.raises(Failure, match="can't be opened: Too many levels of symbolic links"):
         from_environment({"ALBERT_TELEMETRY": str(tmp_path / "calls.jsonl")})
     assert not (tmp_path / ".profile").exists()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Failure, match="can't be opened: No such device or address"):
+        from_environment({"ALBERT_TELEMETRY": str(tmp_path / "pipe")})
+    observer = from_environment({"ALBERT_TELEMETRY": "/dev/fd/2"})
+    assert observer is not None
+    observer.close()
 
 
 def test_a_path_below_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
