@@ -18,6 +18,7 @@ from typing import Any
 
 from albert_tools.engine.call.context import checkout_in
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.command.confinement import PATH
 from albert_tools.engine.sandbox.command.temporary_folders import clear
 from albert_tools.surfaces.worker.file_tree import commit_of_folder, entries_of_commit, entries_of_folder
 
@@ -177,6 +178,8 @@ def git(
     """
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+    # A folder of the workspace can be in the user's PATH, such as that of an activated environment.
+    environ |= {"PATH": f"{PATH}:{os.environ.get('PATH', '')}"}
     environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     if not settings_of_user:
         environ |= _NO_SETTINGS

@@ -106,6 +106,17 @@ def test_a_repository_in_the_files_starts_nothing(tmp_path: Path, marked: Path, 
     assert not marked.exists()
 
 
+def test_a_git_in_a_folder_of_the_workspace_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = commit(tmp_path / "repository", a="a")
+    planted = tmp_path / "work" / ".venv" / "bin" / "git"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    planted.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{planted.parent}:{os.environ['PATH']}")
+    assert (checkout_of(tmp_path, head).files / "a").read_text() == "a"
+    assert not (tmp_path / "started").exists()
+
+
 @pytest.mark.parametrize(
     ("path", "mode", "said"),
     [

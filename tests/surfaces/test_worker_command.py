@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.network import raw
+
 from .conftest import Albert, Server, wait_until
 
 ADD = '''def add(name: str, seconds: float = 0) -> str:
@@ -177,6 +179,7 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
 metrics.set_meter_provider(MeterProvider([PeriodicExportingMetricReader(ConsoleMetricExporter(), 200)]))
+from tests.helpers.network import raw
 from albert_tools.surfaces.cli.main import main
 sys.exit(main())
 """
@@ -227,6 +230,12 @@ def test_two_folders_have_their_own_runs(home: Albert, worker: Workers, tmp_path
     worker("ben", "--folders", str(there))
     wait_for(home, elsewhere, "done")
     assert (there / "a.txt").read_text() == "ab"
+
+
+def test_a_worker_refuses_checkouts_in_its_workspace(home: Albert) -> None:
+    refused = home("worker", env={"XDG_DATA_HOME": str(home.project / "data")})
+    assert refused.code == 3
+    assert f"data/albert-checkouts', is in the workspace {str(home.project)!r}" in refused.err
 
 
 def test_what_a_worker_can_not_do_is_said(home: Albert, worker: Workers) -> None:
@@ -407,32 +416,28 @@ def test_a_repository_is_one_that_the_rules_list(
     assert not printed(repository, "branch", "--list", "albert/*")
 
 
-def test_a_request_that_is_refused_does_not_reach_the_repository(
-    home: Albert, repository: Path, tmp_path: Path
-) -> None:
-    git, asked = tmp_path / "programs" / "git", tmp_path / "asked"
-    git.parent.mkdir()
-    git.write_text(f"#!/bin/sh\ntouch '{asked}'\nexit 1\n")
-    git.chmod(0o755)
+def test_a_request_that_is_refused_does_not_reach_the_repository(home: Albert) -> None:
+    asked: list[bytes] = []
     session = home("session", "new", "--json").document()["token"]
-    env: dict[str, str | None] = {"PATH": f"{git.parent}{os.pathsep}{os.environ['PATH']}"}
-    words = ("run", "--queue", "default", "add", "name=a", "--repository", str(repository), "--revision", "main")
+    with raw(lambda head, connection: asked.append(head)) as server:
+        repository = f"http://127.0.0.1:{server.port}/repository"
+        words = ("run", "--queue", "default", "add", "name=a", "--repository", repository, "--revision", "main")
 
-    def refused(**more: str) -> str:
-        done = home(*words, env={**env, **more})
-        assert done.code == 3, done.err
-        return done.err
+        def refused(**env: str) -> str:
+            done = home(*words, env={**env})
+            assert done.code == 3, done.err
+            return done.err
 
-    assert "don't list the repository" in refused()
-    allow_repository(home, f"{tmp_path}/*")
-    # The control: nothing refuses this request, so it asks the repository.
-    assert home(*words, env=env).code == 1
-    assert asked.exists()
-    asked.unlink()
-    assert "a session works in its own workspace" in refused(ALBERT_SESSION=session)
-    assert home("mode", "LOCKDOWN", "--cause", "a test").code == 0
-    assert "LOCKDOWN" in refused()
-    assert not asked.exists()
+        assert "don't list the repository" in refused()
+        allow_repository(home, repository)
+        # The control: nothing refuses this request, so it asks the repository.
+        assert home(*words).code == 1
+        assert asked
+        asked.clear()
+        assert "a session works in its own workspace" in refused(ALBERT_SESSION=session)
+        assert home("mode", "LOCKDOWN", "--cause", "a test").code == 0
+        assert "LOCKDOWN" in refused()
+        assert not asked
     assert len(home("ledger", "tail", "--denied").out.splitlines()) == 4
 
 
