@@ -22,7 +22,7 @@ from mcp_types import jsonrpc_message_adapter
 from albert_tools.builtins.mounts.server_limits import MAX_MESSAGE, too_long, too_much
 from albert_tools.builtins.shell.confined_command import base_environment
 from albert_tools.engine.model.bounds import KiB
-from albert_tools.engine.sandbox.command.mounts import in_place
+from albert_tools.engine.sandbox.command.mounts import Mounts, in_place, mounts
 from albert_tools.engine.sandbox.command.output import Output
 from albert_tools.engine.sandbox.command.process import Process
 from albert_tools.engine.sandbox.command.run_command import collecting, confinement_of, watch
@@ -67,6 +67,7 @@ class ConfinedServer:
         self._gone = asyncio.Event()
         self.view: View | None = None
         self._identities: dict[str, object] = {}
+        self._before: Mounts = {}
         self._first = -1
         self.why = ""
         self.finished = False
@@ -86,7 +87,11 @@ class ConfinedServer:
         if self.view != now:
             return False
         # Landlock's rules are about files, so another file at a path has other rights. A profile of Seatbelt is about paths.
-        return in_place(now, self._first) if self.confinement == "bwrap" else self._identities == _identities(now)
+        return (
+            in_place(now, self._first, self._before)
+            if self.confinement == "bwrap"
+            else self._identities == _identities(now)
+        )
 
     @asynccontextmanager
     async def streams(self, workspace: Workspace, record_seen: Callable[[], None]) -> AsyncIterator[tuple[Any, Any]]:
@@ -97,6 +102,7 @@ class ConfinedServer:
             Failure: `sandbox_unavailable`, `io_error`, `too_large`.
         """
         async with AsyncExitStack() as resources:
+            self._before = mounts()
             self.view, root = resources.enter_context(seen_by_server(workspace))
             self._identities = _identities(self.view)
             record_seen()

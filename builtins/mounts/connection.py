@@ -206,7 +206,8 @@ class Connection:
                 "service_error", why, hint=_NO_NETWORK if self._mount.command else None, retryable=True
             ) from None
         except BaseException:
-            if link.ended or not link.hashes:
+            # It can refuse requests for a while. After a long while, only a new connection can help.
+            if link.ended or time.monotonic() - link.listed_at > CHECK_SECONDS + LONGEST_PAUSE:
                 await self._failed(link)
             raise
         finally:

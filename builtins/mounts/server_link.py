@@ -21,7 +21,6 @@ from mcp.shared.message import SessionMessage
 from mcp_types import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
-    INVALID_REQUEST,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -50,8 +49,8 @@ from albert_tools.engine.policy.host_rules import host_of, is_host
 _SEES = "the server sees only the workspace and installed programs; put its files there"
 #: A server of the revision 2026-07-28 may answer a call with questions to its client.
 _ANSWER: TypeAdapter[Any] = TypeAdapter(CallToolResult | InputRequiredResult)
-#: The codes for the end of the connection: the SDK's own, and that of a server over HTTP which was started again.
-_OVER = (CONNECTION_CLOSED, INVALID_REQUEST)
+#: The answers of a server over HTTP that was started again, and so does not know the session.
+_NO_SESSION = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 #: Characters of a server's message that an error repeats.
 _MAX_SAID = 1000
@@ -214,7 +213,7 @@ class Link:
         except MCPError as error:
             # Before the next request, whose status would count.
             refused = self._refused() or self._said("it refused the call", error.message)
-            if error.code in _OVER and not await self._is_open():
+            if self._may_be_over(error) and not await self._is_open():
                 self._closing.set()
                 await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
                 raise self._why_ended(error.message) from None
@@ -233,10 +232,13 @@ class Link:
         try:
             await (await self._client).session.list_tools()
         except MCPError as error:
-            return error.code not in _OVER
+            return not self._may_be_over(error)
         except Exception:
             return False
         return True
+
+    def _may_be_over(self, error: MCPError) -> bool:
+        return error.code == CONNECTION_CLOSED or self._status() in _NO_SESSION
 
     def _why_ended(self, message: str = "") -> Failure:
         """The failure for a connection that has ended."""
@@ -257,8 +259,7 @@ class Link:
 
     def _refused(self) -> Failure | None:
         """The failure for a message that the server has answered with the status of an error. The SDK doesn't say which."""
-        posts = [one["status"] for one in self._seen if one["method"] == "POST" and one["status"] is not None]
-        status = posts[-1] if posts else 0
+        status = self._status()
         if status not in _REFUSED and status < HTTPStatus.INTERNAL_SERVER_ERROR:
             return None
         failure = self._said(f"its server answered {status} {responses.get(status, '')}".rstrip(), "")
@@ -267,6 +268,11 @@ class Link:
             has = f"it refuses the secret {self._mount.secrets[0]}" if self._mount.secrets else "it may want a token"
             failure.hint = f"{has}: {again}, which is sent as its bearer token"
         return failure
+
+    def _status(self) -> int:
+        """The status of the last answer over HTTP; 0 if there is none."""
+        posts = [one["status"] for one in self._seen if one["method"] == "POST" and one["status"] is not None]
+        return posts[-1] if posts else 0
 
     def _said(self, what: str, said: str) -> Failure:
         text = plain_text(self._secrets.out_of_text(said), _MAX_SAID)

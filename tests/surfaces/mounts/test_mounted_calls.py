@@ -703,7 +703,14 @@ class Remote(BaseHTTPRequestHandler):
             self.send_error(self.server.status)  # type: ignore[attr-defined]
             return
         if self.headers.get("mcp-session-id", self.server.session) != self.server.session:  # type: ignore[attr-defined]
-            self.send_error(404)
+            status, code = self.server.unknown  # type: ignore[attr-defined]
+            error = {"code": code, "message": "no such session"}
+            body = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "error": error}).encode() if code else b""
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
             return
         params, result = message.get("params", {}), {}
         match message.get("method"):
@@ -782,7 +789,7 @@ def methods(server: Any) -> list[str | None]:
 @contextmanager
 def remote(trust: ssl.SSLContext | None = None) -> Iterator[Any]:
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Remote)
-    server.seen, server.session, server.status = [], "first", None
+    server.seen, server.session, server.status, server.unknown = [], "first", None, (404, 0)
     server.events, server.sent = queue.SimpleQueue(), 0
     if trust is not None:
         server.socket = trust.wrap_socket(server.socket, server_side=True)
@@ -815,11 +822,21 @@ def test_a_server_over_http_that_sends_too_much_or_leads_elsewhere(
         assert "not followed" in home.error("m.away").message
         assert "compressed" in home.error("m.packed").message
         assert home.value("m.ok") == "ok"
-        # The server is started again, and has forgotten the session.
-        server.session = "second"
-        assert "Session terminated" in home.error("m.ok").message
-        assert home.value("m.ok") == "ok"
         assert "s3cr3t" not in home.recorded()
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, 0), (404, -32001), (400, -32000), (400, -32600)])
+def test_a_server_over_http_that_was_started_again_gets_a_new_session(
+    mounting: Make, monkeypatch: pytest.MonkeyPatch, status: int, code: int
+) -> None:
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.0)
+    home = mounting()
+    with remote() as server:
+        home.mount("m", tool("ok"), url=f"http://127.0.0.1:{server.server_port}/mcp")
+        assert home.value("m.ok") == "ok"
+        server.session, server.unknown = "second", (status, code)
+        assert "the connection ended" in home.error("m.ok").message
+        assert home.value("m.ok") == "ok"
 
 
 def test_between_its_calls_nothing_is_sent_to_a_server_over_http(mounting: Make) -> None:
