@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.network import raw
-
 from .conftest import Albert, Server, wait_until
 
 ADD = '''def add(name: str, seconds: float = 0) -> str:
@@ -416,28 +414,28 @@ def test_a_repository_is_one_that_the_rules_list(
     assert not printed(repository, "branch", "--list", "albert/*")
 
 
-def test_a_request_that_is_refused_does_not_reach_the_repository(home: Albert) -> None:
-    asked: list[bytes] = []
+def test_a_request_that_is_refused_does_not_reach_the_repository(home: Albert, tmp_path: Path) -> None:
+    asked, repository = tmp_path / "asked", "ssh://example.org/repository"
+    (tmp_path / ".gitconfig").write_text(f"[core]\n\tsshCommand = touch '{asked}'; false\n")
     session = home("session", "new", "--json").document()["token"]
-    with raw(lambda head, connection: asked.append(head)) as server:
-        repository = f"http://127.0.0.1:{server.port}/repository"
-        words = ("run", "--queue", "default", "add", "name=a", "--repository", repository, "--revision", "main")
+    env: dict[str, str | None] = {"HOME": str(tmp_path)}
+    words = ("run", "--queue", "default", "add", "name=a", "--repository", repository, "--revision", "main")
 
-        def refused(**env: str) -> str:
-            done = home(*words, env={**env})
-            assert done.code == 3, done.err
-            return done.err
+    def refused(**more: str) -> str:
+        done = home(*words, env={**env, **more})
+        assert done.code == 3, done.err
+        return done.err
 
-        assert "don't list the repository" in refused()
-        allow_repository(home, repository)
-        # The control: nothing refuses this request, so it asks the repository.
-        assert home(*words).code == 1
-        assert asked
-        asked.clear()
-        assert "a session works in its own workspace" in refused(ALBERT_SESSION=session)
-        assert home("mode", "LOCKDOWN", "--cause", "a test").code == 0
-        assert "LOCKDOWN" in refused()
-        assert not asked
+    assert "don't list the repository" in refused()
+    allow_repository(home, repository)
+    # The control: nothing refuses this request, so it asks the repository.
+    assert home(*words, env=env).code == 1
+    assert asked.exists()
+    asked.unlink()
+    assert "a session works in its own workspace" in refused(ALBERT_SESSION=session)
+    assert home("mode", "LOCKDOWN", "--cause", "a test").code == 0
+    assert "LOCKDOWN" in refused()
+    assert not asked.exists()
     assert len(home("ledger", "tail", "--denied").out.splitlines()) == 4
 
 
