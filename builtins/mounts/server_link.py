@@ -92,7 +92,7 @@ class Link:
         return bool(self._calls)
 
     async def _open(self) -> None:
-        transport = _with_own_codes(self._http() if self._mount.url else self._process())
+        transport = _apart(self._http() if self._mount.url else self._process())
         self._task = asyncio.create_task(self._kept_open(transport))
         both: set[asyncio.Future[Any]] = {self._task, self._client}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -311,14 +311,15 @@ class Link:
 
 
 @asynccontextmanager
-async def _with_own_codes(transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[Any]:
+async def _apart(transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[Any]:
+    """The streams of a transport, where a server's errors are told apart from those of the SDK."""
     async with transport as (received, sent):
-        yield _OwnCodes(received), sent
+        yield _Received(received), sent
 
 
-class _OwnCodes:
-    """The stream of a server's messages. The code with which the SDK says that the connection has ended is replaced in the
-    server's errors: a server can mean by it that a call comes too early."""
+class _Received:
+    """The stream of a server's messages. In its errors, the code with which the SDK says that the connection has ended is replaced:
+    servers use it for calls that come too early."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner

@@ -15,7 +15,6 @@ from albert_tools.engine.sandbox.command.view import View
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
-
 #: What is mounted at each path: the device of a file system, and a path in it.
 Mounts = dict[str, tuple[bytes, str]]
 
@@ -40,14 +39,14 @@ def in_place(view: View, pid: int, before: Mounts) -> bool:
     )
 
 
-def _below(top: str, mounts: Mounts) -> Mounts:
-    return {path: what for path, what in mounts.items() if within(path, top)}
+def _below(top: str, own: Mounts) -> Mounts:
+    return {path: what for path, what in own.items() if within(path, top)}
 
 
-def _at(mounts: Mounts, path: str) -> tuple[bytes, str]:
+def _at(own: Mounts, path: str) -> tuple[bytes, str]:
     """The file system of a path, and the path in it."""
-    point = next((place for place in (path, *around(path)) if place in mounts), "/")
-    device, root = mounts[point]
+    point = next((place for place in (path, *around(path)) if place in own), "/")
+    device, root = own[point]
     return device, os.path.normpath(os.path.join(root, os.path.relpath(path, point)))
 
 
