@@ -131,8 +131,10 @@ class _Judge:
         self._logged, self._prints = False, "<" in source
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
-        #: Whether commands run repeatedly or in the background. Those of a text within the text can go on after it.
-        self._repeats = False
+        #: Whether commands can go on in the background, also after a text within the text that started them.
+        self._lasts = False
+        #: Whether a time limit ends what is judged.
+        self._limited = False
 
     def read(self, source: str, depth: int, posix: bool = False) -> None:
         """Judge each action of a text."""
@@ -146,8 +148,8 @@ class _Judge:
             problem = Unreadable("it is nested too deeply")
         for action in reader.actions:
             self._act(action, depth)
-        self._repeats = self._repeats or reader.repeats
-        if self._repeats:
+        self._lasts = self._lasts or reader.lasts
+        if self._lasts or reader.repeats:
             folders, looped, enters = self.folders, {*map(id, reader.looped)}, False
             # What is repeated, or runs in the background, can run after what the text writes further down.
             for action in reader.actions:
@@ -220,8 +222,11 @@ class _Judge:
             self.report(problem, about, argv)
             self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}
         self._note_folder(_argv(argv))
+        limited = self._limited
+        self._limited = limited or name_of(argv[0]) == "timeout"
         for inner in inner_commands:
             self.call(inner, text_of(inner), depth + 1)
+        self._limited = limited
 
     def _note_folder(self, argv: Sequence[str]) -> None:
         """Note that parts may start in another folder: also earlier ones, because of loops."""
@@ -265,6 +270,9 @@ class _Judge:
             self._prints = True
             self._wrote = SPECIAL[name](rest, about, inner.append, self._start) or self._wrote
             return True
+        # The end of a program can leave those that it has started: in a group of their own, or ignoring the signal.
+        leaves = self._limited and name in ("timeout", "nohup")
+        self._lasts = self._lasts or leaves or name == "kill" or (name == "timeout" and Word("--foreground") in rest)
         # An argument of `env`.
         folders = [word.text for word in rest if "=" in word.text and names_folder(word.text.partition("=")[0])]
         self._imports = self._imports or bool(folders)

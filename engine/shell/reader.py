@@ -165,8 +165,8 @@ class Reader:
         self._posix = posix
         self._marked = marked
         self.actions: list[Action] = []
-        #: Whether commands run repeatedly or in the background.
-        self.repeats = False
+        #: Whether commands run repeatedly; whether they can go on after the text, in the background.
+        self.repeats = self.lasts = False
         #: The actions in loops.
         self.looped: list[Action] = []
         self._data = b""
@@ -239,7 +239,8 @@ class Reader:
         """A node that holds commands, or a sign between them."""
         self._count(depth)
         kind = node.type
-        self.repeats = self.repeats or kind in ("for_statement", "while_statement", "&", "process_substitution")
+        self.lasts = self.lasts or kind in ("&", "process_substitution")
+        self.repeats = self.repeats or kind in ("for_statement", "while_statement")
         if kind == "comment":
             if self._slice(node.start_byte - 1, node.start_byte) not in ("", " ", "\n", ";", "\t", "#"):
                 raise Unreadable("it is not certain whether this is a comment", self._text(node))

@@ -217,6 +217,10 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         'timeout 9 python3 a.py <<< "$(git switch -q evil)"',
         "sh -c '(sleep 1; make) &'; cp evil Makefile; sleep 2",
         "sh -c \"bash -c 'make &'\" && git switch -q evil",
+        "timeout 1 sh -c 'timeout 9 sh -c \"sleep 2; make\"; ls'; cp evil Makefile; sleep 3",
+        "timeout --foreground 1 sh -c 'sh -c \"sleep 2; make\"; ls'; cp evil Makefile; sleep 3",
+        "timeout -s HUP 1 sh -c 'nohup sh -c \"sleep 2; make\"; ls'; cp evil Makefile; sleep 3",
+        "sh -c 'sh -c \"sleep 2; make\"; ls' | sh -c 'sleep 1; kill 179'; cp evil Makefile; sleep 3",
     ],
 )
 def test_attacks_ask(command: str) -> None:
@@ -237,6 +241,10 @@ def test_attacks_ask(command: str) -> None:
         "cp -- a b",
         "LC_ALL=C sort a.txt; LANG=de_DE.utf8 env LC_TIME=POSIX date",
         "find . -exec make all \\; && cp a b",
+        "pytest -q tests > out.txt; bash -c 'for f in *.txt; do wc -l $f; done'",
+        "timeout 60 pytest -q tests > out.txt 2>&1; tail out.txt",
+        "timeout -s KILL 60 make; cp a.txt b.txt",
+        "nohup timeout 60 make > out.txt",
         "sh -c 'for f in *.txt; do wc -l \"$f\" | sort; done > out.txt 2>&1'",
         "sh -c 'if [ -f a ]; then A=1 make -s; else echo ${x:-none} $(date) `pwd`; fi; case $x in a) ls;; esac'",
     ],
