@@ -7,6 +7,7 @@ takes a stream of raw bytes, and parses each message itself. Those services ask 
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Literal, overload
 
@@ -64,8 +65,11 @@ class BoundedReads(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
         """See `grpc.aio.ServerInterceptor`."""
         handler = await continuation(details)
-        if handler is None or details.method.startswith(self._own):
-            return handler
+        if handler is None:
+            return None
+        if details.method.startswith(self._own):
+            kind = "stream_stream" if handler.response_streaming else "stream_unary"
+            return handler._replace(**{kind: _forgetting(getattr(handler, kind))})
 
         async def messages(context: Any, once: bool) -> AsyncIterator[Any]:
             while True:
@@ -103,7 +107,24 @@ class BoundedReads(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             except Failure as failure:
                 await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, failure.message)
 
-        return grpc.stream_stream_rpc_method_handler(served)
+        return grpc.stream_stream_rpc_method_handler(_forgetting(served))
+
+
+def _forgetting(method: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
+    """A method whose error keeps no message. The error of an aborted request and gRPC's state of it refer to each other, so both
+    stay in memory until Python looks for cycles, together with the message in the error's frames."""
+
+    async def called(request: Any, context: Any) -> Any:
+        try:
+            return await method(request, context)
+        except BaseException as error:
+            cause: BaseException | None = error
+            while cause is not None:
+                traceback.clear_frames(cause.__traceback__)
+                cause = cause.__context__
+            raise
+
+    return called
 
 
 class _Writing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import socket
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import grpc
@@ -30,6 +32,7 @@ from tests.surfaces.conftest import wait_until
 from tests.surfaces.wire.conftest import OPEN, PATIENCE, Wire
 
 MIB = 1024 * 1024
+REFUSED = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INVALID_ARGUMENT)
 
 
 def served(w: Wire) -> None:
@@ -70,6 +73,30 @@ def test_a_message_over_the_limit(wire: Wire) -> None:
     assert status(lambda: wire.send(bytes(MAX_MESSAGE + 1))) == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert status(lambda: wire.put(bytes(100 * MIB + 1))) == grpc.StatusCode.INVALID_ARGUMENT
     served(wire)
+
+
+@pytest.mark.parametrize("method", [f"{SERVICE}/Invoke", f"{SERVICE}/GetContent", "grpc.health.v1.Health/Check"])
+def test_a_refused_message_does_not_stay_in_memory(wire: Wire, method: str) -> None:
+    metadata = (("session-token", wire.token),) if "Content" in method else ()
+
+    def kept() -> bool:
+        # A frame that an error keeps has the message in a variable.
+        frames = [
+            each
+            for each in gc.get_objects()
+            if isinstance(each, FrameType) and "albert_tools/surfaces/wire" in each.f_code.co_filename
+        ]
+        return any(value == message for frame in frames for value in [*frame.f_locals.values()])
+
+    message = b"\xff" * (2 * MIB)
+    served(wire)
+    gc.disable()
+    try:
+        call = wire.channel.unary_unary(f"/{method}")
+        assert status(lambda: call(message, metadata=metadata, timeout=PATIENCE)) in REFUSED
+        wait_until(lambda: not wire.within(kept))
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(("count", "found"), [(50_000, ["max_items", "one_equals"]), (50 * MIB, ["required"])])
