@@ -207,7 +207,8 @@ class Connection:
             ) from None
         except BaseException:
             # It can refuse requests for a while. After a long while, only a new connection can help.
-            if link.ended or time.monotonic() - link.listed_at > CHECK_SECONDS + LONGEST_PAUSE:
+            link.refused_at = min(link.refused_at, time.monotonic())
+            if link.ended or not link.hashes or time.monotonic() - link.refused_at > LONGEST_PAUSE:
                 await self._failed(link)
             raise
         finally:

@@ -78,6 +78,8 @@ class Link:
         self.listing: list[dict[str, Any]] = []
         self.hashes: dict[str, str] = {}
         self.listed_at = -math.inf
+        #: Since when it refuses to list its tools.
+        self.refused_at = math.inf
         #: Whether it closes when its last call has ended.
         self.is_retired = False
 
@@ -185,7 +187,7 @@ class Link:
                 break
         self.listing = _without(self._secrets, tools)
         self.hashes = hashes_of(self.listing)
-        self.listed_at = time.monotonic()
+        self.listed_at, self.refused_at = time.monotonic(), math.inf
 
     async def request(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
         """Call a tool. The SDK's `call_tool` would check the result by the server's own schema, whose patterns may take for ever.
