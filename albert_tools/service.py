@@ -32,7 +32,7 @@ from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.engine.workspace.workspace import Workspace
 from albert_tools.store.home import Home, home_at
-from albert_tools.store.places import LIBRARY, Homes
+from albert_tools.store.places import LIBRARY, Homes, checkouts
 from albert_tools.store.record.runs import Runs
 
 if TYPE_CHECKING:
@@ -302,7 +302,10 @@ def _library() -> Library | None:
 def _workspace(named: str | os.PathLike[str] | None, homes: Homes, given: GivenRules) -> Workspace | Failure:
     try:
         folder = Path(named) if named is not None else None
-        own = (homes.config, homes.cache, homes.state)
+        own = [homes.config, homes.cache, homes.state]
+        # A worker runs git there, outside of any sandbox. Only a run in a checkout works there.
+        if not Path(os.path.realpath(folder or Path.cwd())).is_relative_to(os.path.realpath(checkouts())):
+            own.append(checkouts())
         found = find_workspace(folder, Path.cwd(), Path.home(), homes.albert, own, _file_of(given))
         _search_workspace_last(str(found.root))
         return found

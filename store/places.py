@@ -41,6 +41,13 @@ def without_password(home: str) -> str:
     return _PASSWORDS.sub(r"\1", home) if _URL.match(home) else home
 
 
+def checkouts() -> Path:
+    """The folder of all checkouts of this user, in which runs work. It is in no home, because a home can't be a workspace."""
+    import platformdirs
+
+    return platformdirs.user_data_path("albert-checkouts")
+
+
 class Homes(NamedTuple):
     """The four folders. `albert` is `~/.albert`, or `ALBERT_HOME` if `moved` is true.
 

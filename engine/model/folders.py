@@ -1,14 +1,24 @@
-"""Whether a path lies in a folder, by its text alone."""
+"""Whether a path lies in a folder, by its text alone; variables without such paths."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 
 
 def within(path: str, *tops: str) -> bool:
     """Whether a path is one of `tops`, or below one. Slashes at their ends don't matter."""
     below = f"{path.rstrip('/')}/"
     return any(below.startswith(f"{top.rstrip('/')}/") for top in tops)
+
+
+def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
+    """The variables without the folders in `tops`: tools could write the programs and modules that are found there."""
+
+    def stays(part: str) -> bool:
+        return not (part.startswith("/") and any(within(path, *tops) for path in (part, os.path.realpath(part))))
+
+    return {name: ":".join(filter(stays, value.split(":"))) for name, value in environ.items()}
 
 
 def around(path: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from albert_tools.engine.authority.waiting import in_turn
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.folders import outside
 from albert_tools.engine.model.messages import brief, counted
 from albert_tools.engine.model.recorded_call import call_text
 from albert_tools.engine.model.redaction import redacted_text
@@ -141,7 +142,7 @@ class Notifier:
             command, notices, self._waiting = self._command, self._waiting, []
             problem: str | None = "it was killed when the service ended"
             try:
-                problem = problem_of(command[0], workspace) or await notify(command, _joined(notices))
+                problem = problem_of(command[0], workspace) or await notify(command, _joined(notices), workspace)
             except OSError as error:
                 problem = f"it can't be started: {error}"
             finally:
@@ -151,7 +152,7 @@ class Notifier:
                 await asyncio.wait_for(self._closing.wait(), PAUSE_SECONDS)
 
 
-async def notify(command: Sequence[str], notice: Notice) -> str | None:
+async def notify(command: Sequence[str], notice: Notice, workspace: str) -> str | None:
     """Run the owner's command, and wait for its end, at most `SECONDS`. Returns how it failed; None if it succeeded. Raises
     OSError if it can't be started."""
     text = "\n".join((*map(_one_line, notice.lines), notice.shown_by))
@@ -164,7 +165,7 @@ async def notify(command: Sequence[str], notice: Notice) -> str | None:
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
         cwd="/",
-        env=_environment(os.environ, notice),
+        env=_environment(os.environ, notice, workspace),
         start_new_session=True,
     )
     try:
@@ -183,6 +184,6 @@ def _one_line(text: str) -> str:
     return brief(visible(" ".join(redacted_text(text).split())), _MAX_LINE)
 
 
-def _environment(environ: Mapping[str, str], notice: Notice) -> dict[str, str]:
+def _environment(environ: Mapping[str, str], notice: Notice, workspace: str) -> dict[str, str]:
     kept = {name: value for name, value in environ.items() if not name.startswith(_WITHHELD)}
-    return {**kept, **notice.variables}
+    return {**outside(kept, workspace), **notice.variables}

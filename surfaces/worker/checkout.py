@@ -49,13 +49,6 @@ _ATTRIBUTES = "* -text !eol -ident !filter !working-tree-encoding\n"
 _CHANGES = "refs/changes"
 
 
-def checkouts() -> Path:
-    """The folder of all checkouts of this user. It is none of Albert's own folders, which can't be workspaces."""
-    import platformdirs
-
-    return platformdirs.user_data_path("albert-checkouts")
-
-
 class Checkout:
     """The checkout of a run, below the folder `within`. `workspace` is the run's: ``git+URL@COMMIT``.
 

@@ -11,7 +11,7 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.call.context import CHECKOUT, Queued
 from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.folders import within
+from albert_tools.engine.model.folders import outside
 from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.pipeline.enqueue import demand_repository
 from albert_tools.engine.runs.run_queue import is_temporary
-from albert_tools.surfaces.worker.checkout import Checkout, checkouts, keep_changes
+from albert_tools.store.places import checkouts
+from albert_tools.surfaces.worker.checkout import Checkout, keep_changes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,10 +72,10 @@ class Worker:
         """Take runs until `stopped` is set, and wait for the end of those under way.
 
         Raises:
-            Failure: `exists` if a worker with this name runs; `io_error`, `damaged` if the home can't be used at the start;
-                `governance_unavailable` if the checkouts would be in a workspace.
+            Failure: `exists` if a worker with this name runs; `io_error`, `damaged` if the home can't be used at the start.
         """
-        _demand_elsewhere(self._services)
+        # Git finds its helpers there, such as ssh.
+        os.environ.update(outside({"PATH": os.environ.get("PATH", "")}, *self._services))
         await asyncio.to_thread(self._join)
         await asyncio.to_thread(self._finish_left)
         try:
@@ -251,20 +252,6 @@ class Worker:
         """Keep the changes of runs whose worker died after they had ended."""
         for folder in checkouts().iterdir() if checkouts().is_dir() else ():
             self._finish(folder.name)
-
-
-def _demand_elsewhere(workspaces: Iterable[str]) -> None:
-    """Require that the checkouts are in none of the workspaces, whose commands could change the settings of their git folders.
-
-    Raises:
-        Failure: `governance_unavailable`.
-    """
-    place = os.path.realpath(checkouts())
-    if (workspace := next((each for each in workspaces if within(place, each)), None)) is not None:
-        message = (
-            f"the folder of checkouts, {place!r}, is in the workspace {workspace!r}, where commands could change it"
-        )
-        raise Failure("governance_unavailable", message, hint="let XDG_DATA_HOME name another folder")
 
 
 def _failure(fault: Exception) -> Failure:

@@ -301,6 +301,23 @@ def test_a_command_cannot_make_albert_s_own_folders_in_the_workspace(
         assert "'conf/albert' can't be made" in service.invoke("bash", {"command": "true"}).error.message
 
 
+def test_a_command_cannot_reach_the_checkouts_of_a_worker(
+    opened: Open, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(work / "share"))
+    config = work / "share" / "albert-checkouts" / "run" / "git" / "config"
+    config.parent.mkdir(parents=True)
+    config.write_text("of git")
+    service = opened(governance={"allow": ["bash"]})
+    assert "of git" not in service.invoke("bash", {"command": f"cat {config}"}).output["output"]
+    assert service.invoke("read_file", {"path": str(config.relative_to(work))}).error.rule == "albert_own"
+    # The run in a checkout works there.
+    files = config.parents[1] / "files"
+    files.mkdir()
+    (files / "a.txt").write_text("a")
+    assert opened(workspace=files).invoke("read_file", {"path": "a.txt"}).ok
+
+
 def test_rules_of_the_application_and_of_the_project(opened: Open, work: Path) -> None:
     project = work / ".albert" / "governance.yaml"
     project.write_text("limits: {calls: 1}")

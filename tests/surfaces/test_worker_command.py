@@ -230,12 +230,6 @@ def test_two_folders_have_their_own_runs(home: Albert, worker: Workers, tmp_path
     assert (there / "a.txt").read_text() == "ab"
 
 
-def test_a_worker_refuses_checkouts_in_its_workspace(home: Albert) -> None:
-    refused = home("worker", env={"XDG_DATA_HOME": str(home.project / "data")})
-    assert refused.code == 3
-    assert f"data/albert-checkouts', is in the workspace {str(home.project)!r}" in refused.err
-
-
 def test_what_a_worker_can_not_do_is_said(home: Albert, worker: Workers) -> None:
     worker("ada")
     refused = home("worker", "--name", "ada")
@@ -453,6 +447,25 @@ def test_a_run_whose_repository_can_not_be_reached_is_tried_again_later(home: Al
     assert re.search(rf"later +{run}  add: git fetch failed.*; it is tried again in 30 s\n", output.read_text())
     assert "failed  " not in output.read_text()
     assert state(home, run) == "queued"
+
+
+def test_a_worker_starts_no_helper_of_git_in_its_workspace(home: Albert, tmp_path: Path) -> None:
+    planted, marker, repository = home.project / ".venv" / "bin" / "helper", tmp_path / "marker", "ssh://example.org/r"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"#!/bin/sh\ntouch '{marker}'\n")
+    planted.chmod(0o755)
+    (tmp_path / ".gitconfig").write_text("[core]\n\tsshCommand = helper\n")
+    allow_repository(home, repository)
+    queued(home, "add", "name=a.txt", "--repository", repository, "--revision", "a" * 40)
+    output = tmp_path / "output"
+    home.environ |= {"HOME": str(tmp_path), "PATH": f"{planted.parent}:{home.environ['PATH']}"}
+    with output.open("wb") as stream, home.start("worker", stdout=stream) as process:
+        try:
+            wait_until(lambda: "git fetch failed" in output.read_text())
+        finally:
+            process.terminate()
+            process.wait()
+    assert not marker.exists()
 
 
 def test_a_revision_that_does_not_exist_is_refused(home: Albert, repository: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -89,8 +90,22 @@ def test_the_title_and_the_text_are_arguments(make: Callable[..., Governed], tmp
     assert len(told.read_text().split("|")[1]) < 700
     # No text can be an option of the program.
     told.unlink()
-    asyncio.run(notify.notify(here.options["governance"]["notify"], Notice("Albert", ("--exec=x",), "y", {}, "")))
+    asyncio.run(notify.notify(here.options["governance"]["notify"], Notice("Albert", ("--exec=x",), "y", {}, ""), "/w"))
     assert told.read_text().split("|")[1] == " --exec=x\ny"
+
+
+def test_the_command_finds_no_program_in_the_workspace(
+    make: Callable[..., Governed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "told"
+    here = make(governance=rules(program(tmp_path / "tell", f"show || echo not found > {told}")))
+    programs = here.work / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    program(programs / "show", f"echo planted > {told}")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    here.error("bash", command="touch $(x)")
+    ended(here, 1)
+    assert told.read_text() == "not found\n"
 
 
 def test_a_version_that_a_session_defines_waits_and_the_command_is_run(
