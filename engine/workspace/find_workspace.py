@@ -92,7 +92,7 @@ def _named(path: Path, home: Path, albert_home: Path) -> Path:
 
 def _demand_no_link(root: Path, places: Iterable[Path]) -> None:
     """Refuse a link in the workspace on the way to one of Albert's own folders: a command could put another folder in its place."""
-    for place in map(Path, map(os.path.abspath, places)):
+    for place in map(Path.absolute, places):
         for part in (place, *place.parents):
             if not part.is_symlink():
                 continue

@@ -134,6 +134,8 @@ def test_a_link_in_the_workspace_never_leads_to_a_folder_of_albert(machine: Mach
     (machine.base / "hop").symlink_to(machine.base / "link" / "conf")
     (machine.base / "loop").symlink_to("loop")
     with pytest.raises(Failure, match="conf' leads to a folder of Albert's"):
+        find_workspace(None, machine.inner, machine.home, machine.albert, [machine.project / "conf" / ".." / "a"])
+    with pytest.raises(Failure, match="conf' leads to a folder of Albert's"):
         find_workspace(None, machine.inner, machine.home, machine.albert, [machine.base / "hop" / "a"])
     find_workspace(None, machine.inner, machine.home, machine.albert, [machine.base / "loop" / "a"]).close()
     # A link to a folder in the workspace stays, because its target is sealed.
