@@ -49,6 +49,7 @@ from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult, is_incomplete
 from albert_tools.engine.model.telemetry import new_id, new_span, traceparent
+from albert_tools.engine.model.tracebacks import forget
 from albert_tools.engine.model.turns import CLIENT, Turns
 from albert_tools.engine.model.validation import Violation
 from albert_tools.engine.pipeline import observers
@@ -211,7 +212,9 @@ class Pipeline:
         except Repeated as earlier:
             repeated = earlier.result
         except Failure as failure:
-            error = end_of_request(failure, run)
+            # The result keeps no traceback.
+            error = end_of_request(failure, run).copy()
+            forget(failure)
         except asyncio.CancelledError:
             if run.stop is None:
                 raise

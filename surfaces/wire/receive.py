@@ -7,7 +7,6 @@ takes a stream of raw bytes, and parses each message itself. Those services ask 
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Literal, overload
 
@@ -15,6 +14,7 @@ import grpc
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.tracebacks import forget
 from albert_tools.surfaces.wire.anteroom import Anteroom
 
 #: Bytes of the largest message that the server accepts.
@@ -111,17 +111,13 @@ class BoundedReads(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
 
 def _forgetting(method: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
-    """A method whose error keeps no message. The error of an aborted request and gRPC's state of it refer to each other, so both
-    stay in memory until Python looks for cycles, together with the message in the error's frames."""
+    """A method whose error keeps no message, because gRPC keeps the error of a request that was aborted."""
 
     async def called(request: Any, context: Any) -> Any:
         try:
             return await method(request, context)
         except BaseException as error:
-            cause: BaseException | None = error
-            while cause is not None:
-                traceback.clear_frames(cause.__traceback__)
-                cause = cause.__context__
+            forget(error)
             raise
 
     return called

@@ -17,6 +17,7 @@ from albert_tools.engine.model.error_codes import CODES, ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
 from albert_tools.engine.model.messages import describe_fault
+from albert_tools.engine.model.tracebacks import forget
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, BadFrame, Unexportable, export
 from albert_tools.engine.sandbox.worker.child import broke_protocol
 from albert_tools.engine.sandbox.worker.codec import pack
@@ -168,11 +169,13 @@ class ProgramRun(Struct):
         except Failure as failure:
             if failure.code in ENDING:
                 raise
+            # The journal keeps it.
+            forget(failure)
+            failure.__traceback__ = None
             return self._failure_frame(number, failure, name)
 
     def _failure_frame(self, number: int, failure: Failure, called: str) -> bytes | bytearray:
-        # The tool that the program called, even if a tool inside that tool failed. A copy has no traceback, which would keep the
-        # call's arguments in memory.
+        # The tool that the program called, even if a tool inside that tool failed.
         sent = self._sent_failures[number] = failure.copy(tool=called, details=_passed_on(failure))
         # How much is left of a budget depends on what other calls got. Only the agent reads that, if the failure ends the run.
         message = CODES[sent.code].meaning if sent.code == "budget_exceeded" else sent.message
