@@ -113,6 +113,11 @@ def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judge
     return Judgement(tuple(dict.fromkeys(judge.parts)), text, tuple(judge.folders))
 
 
+#: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
+#: a closed pipe ends `timeout` itself before.
+_ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
+
+
 class _Judge:
     def __init__(self, source: str = "", folder: str = "", root: str = "", marked: bool = False) -> None:
         self._source = source
@@ -131,9 +136,9 @@ class _Judge:
         self._logged, self._prints = False, "<" in source
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
-        #: Whether commands can go on in the background, also after a text within the text that started them.
+        #: Whether a command can go on after the text that has started it.
         self._lasts = False
-        #: Whether a time limit ends what is judged.
+        #: Whether what is judged runs under `timeout`.
         self._limited = False
 
     def read(self, source: str, depth: int, posix: bool = False) -> None:
@@ -271,8 +276,8 @@ class _Judge:
             self._wrote = SPECIAL[name](rest, about, inner.append, self._start) or self._wrote
             return True
         # The end of a program can leave those that it has started: in a group of their own, or ignoring the signal.
-        leaves = self._limited and name in ("timeout", "nohup")
-        self._lasts = self._lasts or leaves or name == "kill" or (name == "timeout" and Word("--foreground") in rest)
+        leaves = name == "timeout" and (self._limited or not _ENDS_ALL.match(text_of(rest)))
+        self._lasts = self._lasts or leaves or name == "kill"
         # An argument of `env`.
         folders = [word.text for word in rest if "=" in word.text and names_folder(word.text.partition("=")[0])]
         self._imports = self._imports or bool(folders)
