@@ -17,7 +17,7 @@ from typing import Any
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, JSONRPCError, jsonrpc_message_adapter
 
 from albert_tools.builtins.mounts.server_limits import MAX_MESSAGE, too_long, too_much
 from albert_tools.builtins.shell.confined_command import base_environment
@@ -68,7 +68,8 @@ class ConfinedServer:
         self.view: View | None = None
         self._identities: dict[str, object] = {}
         self._before: Mounts = {}
-        self._first = -1
+        #: The first process inside.
+        self._pid = -1
         self.why = ""
         self.finished = False
         self.confinement = ""
@@ -86,12 +87,10 @@ class ConfinedServer:
         """Whether the process sees what a command would see now. It doesn't, if the rules or the files have changed since."""
         if self.view != now:
             return False
-        # Landlock's rules are about files, so another file at a path has other rights. A profile of Seatbelt is about paths.
-        return (
-            in_place(now, self._first, self._before)
-            if self.confinement == "bwrap"
-            else self._identities == _identities(now)
-        )
+        if self.confinement == "bwrap":
+            return in_place(now, self._pid, self._before)
+        # Landlock's rules are about files: another file at a path has other rights. Those of Seatbelt are about paths.
+        return self.confinement != "landlock" or self._identities == _identities(now)
 
     @asynccontextmanager
     async def streams(self, workspace: Workspace, record_seen: Callable[[], None]) -> AsyncIterator[tuple[Any, Any]]:
@@ -117,7 +116,7 @@ class ConfinedServer:
             )
             self.confinement = await confinement_of(command)
             reader, writer, process = await self._started(command, resources)
-            self._first = process.top
+            self._pid = process.top
             for value in self._secrets.values():
                 writer.write(value.encode() + b"\0")
             delivered, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -186,6 +185,9 @@ class ConfinedServer:
                     return
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    # Servers refuse calls that come too early with the code by which the SDK says that the connection has ended.
+                    if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
+                        message.error.code = INTERNAL_ERROR
                     await delivered.send(SessionMessage(message))
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                     return
@@ -216,7 +218,7 @@ class ConfinedServer:
 def _identities(view: View) -> dict[str, object]:
     """Which files are at the paths in a view."""
     found: dict[str, object] = {}
-    for path in {*view.tops, *view.changeable, *view.sealed, *view.hidden, *view.readable}:
+    for path in {*view.tops, *view.changeable, *view.pinned, *view.sealed, *view.hidden, *view.readable}:
         with suppress(OSError):
             found[path] = identity(os.lstat(path))
     return found

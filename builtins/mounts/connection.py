@@ -24,6 +24,7 @@ from albert_tools.builtins.mounts.server_limits import (
     CHECK_SECONDS,
     FIRST_PAUSE,
     LONGEST_PAUSE,
+    REFUSING_SECONDS,
     START_SECONDS,
 )
 from albert_tools.builtins.mounts.server_link import Link
@@ -207,8 +208,7 @@ class Connection:
             ) from None
         except BaseException:
             # It can refuse requests for a while. After a long while, only a new connection can help.
-            link.refused_at = min(link.refused_at, time.monotonic())
-            if link.ended or not link.hashes or time.monotonic() - link.refused_at > LONGEST_PAUSE:
+            if link.ended or not link.hashes or time.monotonic() - link.refused_at > REFUSING_SECONDS:
                 await self._failed(link)
             raise
         finally:

@@ -17,6 +17,8 @@ START_SECONDS = 60.0
 CHECK_SECONDS = 60.0
 #: Seconds before a server that has failed twice is started again, doubled after each further failure, and the most seconds.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+#: Seconds for which a server may refuse to list its tools until it is connected to anew.
+REFUSING_SECONDS = 60.0
 #: Seconds to close a connection.
 CLOSE_SECONDS = 5.0
 

@@ -9,24 +9,21 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from http import HTTPStatus
 from http.client import responses
-from typing import Any, Self
+from typing import Any
 
 from mcp import Client, MCPError
-from mcp.shared.message import SessionMessage
 from mcp_types import (
     CONNECTION_CLOSED,
-    INTERNAL_ERROR,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
     Implementation,
     InputRequiredResult,
-    JSONRPCError,
     PaginatedRequestParams,
 )
 from pydantic import TypeAdapter, ValidationError
@@ -49,7 +46,8 @@ from albert_tools.engine.policy.host_rules import host_of, is_host
 _SEES = "the server sees only the workspace and installed programs; put its files there"
 #: A server of the revision 2026-07-28 may answer a call with questions to its client.
 _ANSWER: TypeAdapter[Any] = TypeAdapter(CallToolResult | InputRequiredResult)
-#: The answers of a server over HTTP that was started again, and so does not know the session.
+#: With these, a server over HTTP says that it does not know the session, because it was started again, or only that it refuses a
+#: message. So it is asked once more.
 _NO_SESSION = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 #: Characters of a server's message that an error repeats.
@@ -78,7 +76,7 @@ class Link:
         self.listing: list[dict[str, Any]] = []
         self.hashes: dict[str, str] = {}
         self.listed_at = -math.inf
-        #: Since when it refuses to list its tools.
+        #: When it first refused to list its tools; infinite if it did not.
         self.refused_at = math.inf
         #: Whether it closes when its last call has ended.
         self.is_retired = False
@@ -94,7 +92,7 @@ class Link:
         return bool(self._calls)
 
     async def _open(self) -> None:
-        transport = _apart(self._http() if self._mount.url else self._process())
+        transport = self._http() if self._mount.url else self._process()
         self._task = asyncio.create_task(self._kept_open(transport))
         both: set[asyncio.Future[Any]] = {self._task, self._client}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -180,7 +178,11 @@ class Link:
         # A page may be empty.
         for _ in range(MAX_TOOLS):
             session = (await self._client).session
-            page = await self._answered(session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
+            try:
+                page = await self._answered(session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
+            except Failure:
+                self.refused_at = min(self.refused_at, time.monotonic())
+                raise
             tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
             cursor = page.next_cursor
             if cursor is None or len(tools) > MAX_TOOLS:
@@ -215,7 +217,8 @@ class Link:
         except MCPError as error:
             # Before the next request, whose status would count.
             refused = self._refused() or self._said("it refused the call", error.message)
-            if self._may_be_over(error) and not await self._is_open():
+            may_be_over = error.code == CONNECTION_CLOSED or self._status() in _NO_SESSION
+            if may_be_over and not await self._is_open():
                 self._closing.set()
                 await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
                 raise self._why_ended(error.message) from None
@@ -230,17 +233,16 @@ class Link:
             asking.cancel()
 
     async def _is_open(self) -> bool:
-        """Whether the server still answers. It may have refused one call only."""
+        """Whether the server still answers, over HTTP also by refusing. It may have refused one call only."""
+        before = len(self._seen)
         try:
             await (await self._client).session.list_tools()
-        except MCPError as error:
-            return not self._may_be_over(error)
+        except MCPError:
+            posts = [one["status"] for one in self._seen[before:] if one["method"] == "POST"]
+            return bool(posts) and posts[-1] not in (None, *_NO_SESSION)
         except Exception:
             return False
         return True
-
-    def _may_be_over(self, error: MCPError) -> bool:
-        return error.code == CONNECTION_CLOSED or self._status() in _NO_SESSION
 
     def _why_ended(self, message: str = "") -> Failure:
         """The failure for a connection that has ended."""
@@ -310,41 +312,6 @@ class Link:
             self._proxy.seen.clear()
         for facts in seen:
             context.effect("network", **facts)
-
-
-@asynccontextmanager
-async def _apart(transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[Any]:
-    """The streams of a transport, where a server's errors are told apart from those of the SDK."""
-    async with transport as (received, sent):
-        yield _Received(received), sent
-
-
-class _Received:
-    """The stream of a server's messages. In its errors, the code with which the SDK says that the connection has ended is replaced:
-    servers use it for calls that come too early."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *how: object) -> None:
-        await self._inner.__aexit__(*how)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        item = await self._inner.__anext__()
-        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCError):
-            error = item.message.error
-            error.code = INTERNAL_ERROR if error.code == CONNECTION_CLOSED else error.code
-        return item
 
 
 def _without(secrets: Secrets, value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Whether the mounts of a running command are still where bubblewrap has put them.
 
 A mount lies on a file, not on its path. If the file is moved, its mount goes with it; if it is deleted or replaced, its mount ends;
-and another mount can cover it. Then the command sees at that path what it must not, or what is there no more.
+and another mount can cover it. Then the command sees a file that is hidden, or one that is no longer at that path.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _below(top: str, own: Mounts) -> Mounts:
 def _at(own: Mounts, path: str) -> tuple[bytes, str]:
     """The file system of a path, and the path in it."""
     point = next((place for place in (path, *around(path)) if place in own), "/")
-    device, root = own[point]
+    device, root = own.get(point, (b"", "/"))
     return device, os.path.normpath(os.path.join(root, os.path.relpath(path, point)))
 
 

@@ -500,6 +500,14 @@ def test_a_refused_call_leaves_the_server_to_others(mounting: Make, monkeypatch:
         assert "it refused the call" in home.error("m.born").message
         (home.work / "limit").unlink()
         assert home.value("m.born") == born
+    # But not for long.
+    monkeypatch.setattr(connection, "REFUSING_SECONDS", 0.0)
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.0)
+    (home.work / "limit").touch()
+    home.error("m.born")
+    home.error("m.born")
+    (home.work / "limit").unlink()
+    assert home.value("m.born") != born
 
 
 @pytest.mark.parametrize(
