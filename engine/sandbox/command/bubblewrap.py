@@ -38,8 +38,8 @@ _KERNEL_SETTINGS = (
     "/proc/scsi",
     "/proc/pressure",
 )
-#: Bubblewrap takes 9,000 words, three for each mount. Other mounts need a few hundred words.
-_MAX_MOUNTS = 2_800
+#: Bubblewrap takes 9,000 words of options. A few follow those of the workspace.
+_MAX_WORDS = 8_900
 #: The most bytes of a copied file. The usual files are much smaller.
 _MAX_COPIED = 4 * 1024 * 1024
 _HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
@@ -51,7 +51,7 @@ class Plan:
 
     def __init__(self, program: str) -> None:
         self._program = program
-        self._options: list[str] = []
+        self.options: list[str] = []
         #: The whole command line. It is set by `command`.
         self.arguments: list[str] = []
         self.descriptors: list[int] = []
@@ -61,11 +61,11 @@ class Plan:
 
     def add(self, *arguments: str) -> None:
         """Add options."""
-        self._options += arguments
+        self.options += arguments
 
     def command(self, *words: str) -> None:
         """Set the command. The options are passed in an unnamed file, because every user can read a command line."""
-        options = self.data("".join(f"{option}\0" for option in self._options).encode("utf-8", "surrogateescape"))
+        options = self.data("".join(f"{option}\0" for option in self.options).encode("utf-8", "surrogateescape"))
         self.arguments = [self._program, "--args", options, "--", *words]
 
     def hold(self, descriptor: int) -> str:
@@ -203,13 +203,6 @@ def _workspace(made: Plan, view: View, workspace: int) -> None:
     else:
         # Only the shown paths are visible. Other files that the command creates here are in memory, and are lost afterwards.
         made.add("--tmpfs", view.root)
-    if len(mounts) > _MAX_MOUNTS:
-        raise Failure(
-            "too_large",
-            f"the rules hide or protect {len(mounts):,} files and folders one by one, and bubblewrap can take {_MAX_MOUNTS:,}",
-            hint="the owner can forbid their folders instead",
-            rule="exposed",
-        )
     # Mount outer folders first, because a later mount on an outer folder would cover the inner ones.
     for path, how in sorted(mounts.items()):
         try:
@@ -225,6 +218,13 @@ def _workspace(made: Plan, view: View, workspace: int) -> None:
         else:
             os.close(handle)
             made.add("--ro-bind", "/dev/null", path)
+    if len(made.options) > _MAX_WORDS:
+        raise Failure(
+            "too_large",
+            "the rules hide or protect too many single files and folders for bubblewrap",
+            hint="the owner can forbid the folders around them instead",
+            rule="exposed",
+        )
 
 
 def _behind_gate(made: Plan, gate: int) -> list[str]:

@@ -179,10 +179,10 @@ def test_too_many_files(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_too_many_forbidden_files(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from albert_tools.engine.sandbox.command import bubblewrap
 
-    monkeypatch.setattr(bubblewrap, "_MAX_MOUNTS", 20)
+    monkeypatch.setattr(bubblewrap, "_MAX_WORDS", 400)
     bench = make_bench(governance=rules("bwrap", forbidden_paths=["*.pem"]))
     assert bench.value("bash", command="true")["exit_code"] == 0
-    for n in range(20):
+    for n in range(100):
         (bench.work / f"{n}.pem").touch()
     error = bench.error("bash", command="echo ran > ran")
     assert (error.code, error.rule) == ("too_large", "exposed")
