@@ -27,7 +27,7 @@ from pathlib import Path
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.path_patterns import expanded
 from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS, SHIPPED_FORBIDDEN_PUBLIC
-from albert_tools.engine.workspace.openat import identity
+from albert_tools.engine.workspace.openat import MAX_LINKS, identity
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER
 from albert_tools.engine.workspace.workspace import Workspace
 
@@ -90,7 +90,7 @@ def _named(path: Path, home: Path, albert_home: Path) -> Path:
     return root
 
 
-def _demand_no_link(root: Path, places: Iterable[Path]) -> None:
+def _demand_no_link(root: Path, places: Iterable[Path], left: int = MAX_LINKS) -> None:
     """Refuse a link in the workspace on the way to one of Albert's own folders: a command could put another folder in its place."""
     for place in map(Path.absolute, places):
         for part in (place, *place.parents):
@@ -99,9 +99,9 @@ def _demand_no_link(root: Path, places: Iterable[Path]) -> None:
             real = Path(os.path.realpath(part.parent))
             if real.is_relative_to(root):
                 raise _none(f"the link {str(part)!r} leads to a folder of Albert's", "name the folder that it leads to")
-            if part.exists():
-                # It can lead to another link.
-                _demand_no_link(root, [real / part.readlink()])
+            if left:
+                # It can lead to another link, even if nothing is there yet.
+                _demand_no_link(root, [real / part.readlink()], left - 1)
 
 
 def _nearest(cwd: Path, home: Path, albert_home: Path) -> Path:

@@ -69,7 +69,7 @@ def command_view(
     no rule lists them as writable.
 
     Raises:
-        Failure: `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
+        Failure: `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`, `governance_unavailable`.
     """
     root = str(workspace.root)
     with ExitStack() as stack:

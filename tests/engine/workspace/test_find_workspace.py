@@ -132,6 +132,9 @@ def test_a_link_in_the_workspace_never_leads_to_a_folder_of_albert(machine: Mach
         with pytest.raises(Failure, match="conf' leads to a folder of Albert's"):
             find_workspace(None, machine.inner, machine.home, machine.albert, [place])
     (machine.base / "hop").symlink_to(machine.base / "link" / "conf")
+    (machine.base / "dangling").symlink_to(machine.project / "conf" / "nothing")
+    with pytest.raises(Failure, match="conf' leads to a folder of Albert's"):
+        find_workspace(None, machine.inner, machine.home, machine.albert, [machine.base / "dangling" / "a"])
     (machine.base / "loop").symlink_to("loop")
     with pytest.raises(Failure, match="conf' leads to a folder of Albert's"):
         find_workspace(None, machine.inner, machine.home, machine.albert, [machine.project / "conf" / ".." / "a"])
