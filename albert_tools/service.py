@@ -303,8 +303,9 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes, given: GivenR
     try:
         folder = Path(named) if named is not None else None
         own = [homes.config, homes.cache, homes.state]
-        # A worker runs git there, outside of any sandbox. Only a run in a checkout works there.
-        if not Path(os.path.realpath(folder or Path.cwd())).is_relative_to(os.path.realpath(checkouts())):
+        # A worker runs git there, outside of any sandbox. Only a run in a checkout works there, in the folder `files`.
+        below = os.path.relpath(os.path.realpath(folder or Path.cwd()), os.path.realpath(checkouts())).split("/")
+        if below[0] == ".." or below[1:2] != ["files"]:
             own.append(checkouts())
         found = find_workspace(folder, Path.cwd(), Path.home(), homes.albert, own, _file_of(given))
         _search_workspace_last(str(found.root))

@@ -8,7 +8,7 @@ all other folders are inside it. So one variable creates a separate home for a t
 caches, chats) is then in a folder of its own below the standard folder for state.
 
 These properties don't create the folders. A folder is created at its first write, with access only for its owner. Importing
-`platformdirs` takes tens of milliseconds, and running a saved tool does not need it. So only the folders that need it import it.
+`platformdirs` takes ten milliseconds, so it is imported where it is needed.
 """
 
 from __future__ import annotations

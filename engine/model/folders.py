@@ -13,12 +13,15 @@ def within(path: str, *tops: str) -> bool:
 
 
 def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
-    """The variables without the folders in `tops`: tools could write the programs and modules that are found there."""
+    """The variables without the parts that name a path in one of the folders `tops`, where tools could write programs and modules,
+    and without variables that are then empty. Relative paths stay, so start a program outside of `tops`."""
 
     def stays(part: str) -> bool:
-        return not (part.startswith("/") and any(within(path, *tops) for path in (part, os.path.realpath(part))))
+        names = any(f"{top}/" in f"{part}/" for top in tops)
+        return not (names or (part.startswith("/") and within(os.path.realpath(part), *tops)))
 
-    return {name: ":".join(filter(stays, value.split(":"))) for name, value in environ.items()}
+    left = {name: ":".join(filter(stays, value.split(":"))) for name, value in environ.items()}
+    return {name: value for name, value in left.items() if value or not environ[name]}
 
 
 def around(path: str) -> Iterator[str]:

@@ -27,8 +27,9 @@ async def _enqueue(options: argparse.Namespace, console: Console) -> int:
         arguments = await arguments_of(service, options, token)
         queued = Queued(options.queue, options.priority)
         if options.repository is not None:
-            from albert_tools.surfaces.worker.checkout import commit_of
+            from albert_tools.surfaces.worker.checkout import commit_of, leave_workspaces
 
+            leave_workspaces(str(service.workspace.root))
             find_commit = partial(commit_of, options.repository, options.revision)
             queued = replace(queued, repository=options.repository, changes=options.changes, find_commit=find_commit)
         run = await service.enqueue(

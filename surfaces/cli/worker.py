@@ -47,6 +47,7 @@ def worker(options: argparse.Namespace, console: Console) -> int:
 async def _start(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.pipeline.enqueue import demand_queue
     from albert_tools.surfaces.cli.run import telemetry_of
+    from albert_tools.surfaces.worker.checkout import leave_workspaces
     from albert_tools.surfaces.worker.worker import Worker, services_of
 
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -68,6 +69,7 @@ async def _start(options: argparse.Namespace, console: Console) -> int:
         for queue in queues:
             demand_queue(service.ruling().governance.queues, queue)
         async with services_of(service, folders) as services:
+            leave_workspaces(*services)
             if not console.json:
                 console.note(f"worker {one_line(name)}: {', '.join(queues)}, in {', '.join(sorted(services))}")
             with _reports(service, console) as report:

@@ -18,7 +18,7 @@ from typing import Any
 
 from albert_tools.engine.call.context import checkout_in
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.command.confinement import PATH
+from albert_tools.engine.model.folders import outside
 from albert_tools.engine.sandbox.command.temporary_folders import clear
 from albert_tools.surfaces.worker.file_tree import commit_of_folder, entries_of_commit, entries_of_folder
 
@@ -171,8 +171,6 @@ def git(
     """
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
-    # A folder of the workspace can be in the user's PATH, such as that of an activated environment.
-    environ |= {"PATH": f"{PATH}:{os.environ.get('PATH', '')}"}
     environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     if not settings_of_user:
         environ |= _NO_SETTINGS
@@ -181,7 +179,12 @@ def git(
         stdin.seek(0)
         try:
             done = subprocess.run(
-                ["git", *settings, *words], cwd=cwd, env=environ, stdin=stdin, capture_output=True, timeout=TIMEOUT
+                ["git", *settings, *words],
+                cwd=cwd or "/",
+                env=environ,
+                stdin=stdin,
+                capture_output=True,
+                timeout=TIMEOUT,
             )
         except FileNotFoundError as error:
             raise Failure("not_found", "git is not installed", hint="install git on this machine") from error
@@ -197,6 +200,16 @@ def _name(words: tuple[str, ...]) -> str:
     return next(word for word in words if not word.startswith("-"))
 
 
+def leave_workspaces(*workspaces: str) -> None:
+    """Change the environment of this process: git and the command of `notify`, which it starts, find no programs, libraries and
+    modules in these folders. Variables that name Albert's own folders stay, because these are sealed."""
+    found = {name: value for name, value in os.environ.items() if not name.startswith(("ALBERT_", "XDG_"))}
+    left = outside(found, *workspaces)
+    os.environ.update(left)
+    for name in found.keys() - left.keys():
+        del os.environ[name]
+
+
 def commit_of(repository: str, revision: str) -> str:
     """The commit of a branch, a tag or a commit's id in a repository, in 40 hex digits.
 
@@ -207,11 +220,8 @@ def commit_of(repository: str, revision: str) -> str:
         raise Failure("invalid_arguments", "a repository or a revision does not begin with -")
     if len(revision) == 40 and set(revision) <= set("0123456789abcdef"):
         return revision
-    lines = (
-        git("ls-remote", "--quiet", "--", repository, revision, f"{revision}^{{}}", settings_of_user=True)
-        .decode()
-        .split("\n")
-    )
+    words = ("ls-remote", "--quiet", "--", repository, revision, f"{revision}^{{}}")
+    lines = git(*words, settings_of_user=True).decode().split("\n")
     by_name = {name: commit for commit, _, name in (line.partition("\t") for line in lines) if name}
     # An annotated tag names an object that names the commit.
     for name in (f"refs/tags/{revision}^{{}}", f"refs/heads/{revision}", f"refs/tags/{revision}", revision):

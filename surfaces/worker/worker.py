@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.call.context import CHECKOUT, Queued
 from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.folders import outside
 from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.pipeline.enqueue import demand_repository
 from albert_tools.engine.runs.run_queue import is_temporary
@@ -74,8 +73,6 @@ class Worker:
         Raises:
             Failure: `exists` if a worker with this name runs; `io_error`, `damaged` if the home can't be used at the start.
         """
-        # Git finds its helpers there, such as ssh.
-        os.environ.update(outside({"PATH": os.environ.get("PATH", "")}, *self._services))
         await asyncio.to_thread(self._join)
         await asyncio.to_thread(self._finish_left)
         try:

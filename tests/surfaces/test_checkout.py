@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.surfaces.worker.checkout import Checkout
+from albert_tools.surfaces.worker.checkout import Checkout, leave_workspaces
 
 ADA = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "a@b"}
 DATES = {"GIT_AUTHOR_DATE": "1600000000 +0000", "GIT_COMMITTER_DATE": "1600000000 +0000"}
@@ -113,6 +113,9 @@ def test_a_git_in_a_folder_of_the_workspace_is_not_started(tmp_path: Path, monke
     planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
     planted.chmod(0o755)
     monkeypatch.setenv("PATH", f"{planted.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("LD_PRELOAD", f"{tmp_path}/work/x.so")
+    leave_workspaces(str(tmp_path / "work"))
+    assert "LD_PRELOAD" not in os.environ
     assert (checkout_of(tmp_path, head).files / "a").read_text() == "a"
     assert not (tmp_path / "started").exists()
 

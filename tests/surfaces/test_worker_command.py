@@ -177,7 +177,6 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
 metrics.set_meter_provider(MeterProvider([PeriodicExportingMetricReader(ConsoleMetricExporter(), 200)]))
-from tests.helpers.network import raw
 from albert_tools.surfaces.cli.main import main
 sys.exit(main())
 """
