@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
+
+#: A path in an option or a list. Bash also looks for programs below `~`.
+_PATH = re.compile(r"~?/[^\s=,;'\"()]*")
 
 
 def within(path: str, *tops: str) -> bool:
@@ -13,15 +17,26 @@ def within(path: str, *tops: str) -> bool:
 
 
 def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
-    """The variables without the parts that name a path in one of the folders `tops`, where tools could write programs and modules,
-    and without variables that are then empty. Relative paths stay, so start a program outside of `tops`."""
+    """The variables without what names a path in one of the folders `tops`, where tools could write programs and modules. Relative
+    paths stay, so start a program outside of `tops`."""
 
     def stays(part: str) -> bool:
-        names = any(f"{top}/" in f"{part}/" for top in tops)
-        return not (names or (part.startswith("/") and within(os.path.realpath(part), *tops)))
+        # A path may have spaces.
+        paths = [path for found in _PATH.finditer(part) for path in (found[0], part[found.start() :])]
+        return not any(
+            within(path, *tops) or within(os.path.realpath(os.path.expanduser(path)), *tops) for path in paths
+        )
 
-    left = {name: ":".join(filter(stays, value.split(":"))) for name, value in environ.items()}
-    return {name: value for name, value in left.items() if value or not environ[name]}
+    left = dict(environ)
+    for name, value in environ.items():
+        parts = value.split(":")
+        staying = [part for part in parts if stays(part)]
+        if len(staying) < len(parts):
+            # Only of a list of folders, a part can be left out.
+            left[name] = ":".join(staying) if all(part[:1] in ("", "/", "~") for part in parts) else ""
+            if not left[name]:
+                del left[name]
+    return left
 
 
 def around(path: str) -> Iterator[str]:
