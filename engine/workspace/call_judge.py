@@ -105,7 +105,7 @@ class CallJudge:
         folder = os.path.dirname(path)
         if folder not in self._in_git:
             # A call can open thousands of files in one folder.
-            self._in_git[folder] = in_git_folder(f"{folder}/", self._paths.workspace)
+            self._in_git[folder] = in_git_folder(f"{folder}/HEAD", self._paths.workspace)
         return self._in_git[folder] and git_content(path) and self._marks_private()
 
     def allows(self, path: str) -> bool:
