@@ -15,6 +15,7 @@ from albert_tools.engine.call.context import DEFAULT_PRIORITY, Log, Queued, Requ
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.model.tracebacks import forget
 from albert_tools.engine.pipeline.pipeline import QUEUE_STAGES, Pipeline
 from albert_tools.engine.policy.settings import DEFAULT_QUEUE
 from albert_tools.engine.runs.runs import RunManager
@@ -97,7 +98,10 @@ class Running(Struct, eq=False):
         )
         self._poll_cancellations()
         if name in AGENT_TOOLS and self.agent_tools is not None:
-            return await self.agent_tools.invoke(invocation, log, watch)
+            result = await self.agent_tools.invoke(invocation, log, watch)
+            if result.error is not None:
+                forget(result.error)
+            return result
         return await self.pipeline.invoke(invocation, self.context, RequestOptions(log, watch))
 
     async def enqueue(

@@ -58,7 +58,8 @@ def line_of_request(run: Run) -> Line | Failure | None:
         root = run.service.root
         return sessions.line_of_run(known, root, run.id) if known is not None else sessions.line_of(token or "", root)
     except Failure as failure:
-        return failure
+        # Its traceback would keep the arguments.
+        return failure.copy()
 
 
 def client_of(run: Run) -> str | None:

@@ -48,8 +48,10 @@ def kept() -> list[FrameType]:
         lambda here: here.error("read_file", path="a", other=MARK),
         lambda here: here.error("no_such_tool", path=MARK),
         lambda here: here.composite(PROGRAM.strip()),
+        lambda here: here.service.invoke("run_source", {"source": MARK}).error,
+        lambda here: here.service.invoke("define_tool", {"source": MARK}, session="no such token").error,
     ],
-    ids=["not found", "wrong argument", "unknown tool", "within a program"],
+    ids=["not found", "wrong argument", "unknown tool", "within a program", "source", "session"],
 )
 def test_a_failed_call_leaves_no_arguments(here: Governed, call: Callable[[Governed], object]) -> None:
     assert here.value("list_directory", path=".") is not None
