@@ -27,6 +27,8 @@ class CallsUnderWay:
 
     def __init__(self, name: str) -> None:
         self.any = asyncio.Event()
+        #: How many messages a server over HTTP has answered, as one that knows the session.
+        self.answered = 0
         self._name = name
         #: By the id of the call's context.
         self._calls: dict[int, _Call] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Any
 
 import httpx2
@@ -21,6 +22,11 @@ from albert_tools.engine.model.failure import Failure
 
 #: Seconds to connect, and to send.
 _CONNECT_SECONDS = 30.0
+
+
+#: With these, a server says that it does not know the session, because it was started again, or only that it refuses a message. So
+#: it is asked once more.
+NO_SESSION = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 
 
 class TooLarge(httpx2.StreamError):
@@ -83,6 +89,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
                 if i + 1 == len(addresses):
                     raise
         facts["status"] = response.status_code
+        self._calls.answered += response.status_code not in NO_SESSION
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
             raise httpx2.RemoteProtocolError("the server compressed its answer although it was asked not to")

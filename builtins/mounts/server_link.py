@@ -30,7 +30,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from albert_tools.builtins.mounts.calls_under_way import CallsUnderWay
 from albert_tools.builtins.mounts.confined_server import ConfinedServer, seen_by_server
-from albert_tools.builtins.mounts.http_server import http_streams
+from albert_tools.builtins.mounts.http_server import NO_SESSION, http_streams
 from albert_tools.builtins.mounts.mount import Mount
 from albert_tools.builtins.mounts.pinning import MAX_TOOLS, hashes_of
 from albert_tools.builtins.mounts.server_limits import CLOSE_SECONDS
@@ -46,9 +46,6 @@ from albert_tools.engine.policy.host_rules import host_of, is_host
 _SEES = "the server sees only the workspace and installed programs; put its files there"
 #: A server of the revision 2026-07-28 may answer a call with questions to its client.
 _ANSWER: TypeAdapter[Any] = TypeAdapter(CallToolResult | InputRequiredResult)
-#: With these, a server over HTTP says that it does not know the session, because it was started again, or only that it refuses a
-#: message. So it is asked once more.
-_NO_SESSION = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 #: Characters of a server's message that an error repeats.
 _MAX_SAID = 1000
@@ -217,7 +214,7 @@ class Link:
         except MCPError as error:
             # Before the next request, whose status would count.
             refused = self._refused() or self._said("it refused the call", error.message)
-            may_be_over = error.code == CONNECTION_CLOSED or self._status() in _NO_SESSION
+            may_be_over = error.code == CONNECTION_CLOSED or self._status() in NO_SESSION
             if may_be_over and not await self._is_open():
                 self._closing.set()
                 await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
@@ -234,12 +231,11 @@ class Link:
 
     async def _is_open(self) -> bool:
         """Whether the server still answers, over HTTP also by refusing. It may have refused one call only."""
-        before = len(self._seen)
+        before = self._calls.answered
         try:
             await (await self._client).session.list_tools()
         except MCPError:
-            posts = [one["status"] for one in self._seen[before:] if one["method"] == "POST"]
-            return bool(posts) and posts[-1] not in (None, *_NO_SESSION)
+            return self._calls.answered > before
         except Exception:
             return False
         return True

@@ -710,9 +710,10 @@ class Remote(BaseHTTPRequestHandler):
         if self.server.status is not None:  # type: ignore[attr-defined]
             self.send_error(self.server.status)  # type: ignore[attr-defined]
             return
-        if self.headers.get("mcp-session-id", self.server.session) != self.server.session:  # type: ignore[attr-defined]
-            status, code = self.server.unknown  # type: ignore[attr-defined]
-            error = {"code": code, "message": "no such session"}
+        is_known = self.headers.get("mcp-session-id", self.server.session) == self.server.session  # type: ignore[attr-defined]
+        if self.server.refuses or not is_known:  # type: ignore[attr-defined]
+            status, code = (200, -32000) if is_known else self.server.unknown  # type: ignore[attr-defined]
+            error = {"code": code, "message": "refused"}
             body = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "error": error}).encode() if code else b""
             self.send_response(status)
             self.send_header("content-type", "application/json")
@@ -798,6 +799,7 @@ def methods(server: Any) -> list[str | None]:
 def remote(trust: ssl.SSLContext | None = None) -> Iterator[Any]:
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Remote)
     server.seen, server.session, server.status, server.unknown = [], "first", None, (404, 0)
+    server.refuses = False
     server.events, server.sent = queue.SimpleQueue(), 0
     if trust is not None:
         server.socket = trust.wrap_socket(server.socket, server_side=True)
@@ -845,6 +847,19 @@ def test_a_server_over_http_that_was_started_again_gets_a_new_session(
         server.session, server.unknown = "second", (status, code)
         assert "the connection ended" in home.error("m.ok").message
         assert home.value("m.ok") == "ok"
+
+
+def test_a_server_over_http_that_refuses_for_a_while_keeps_its_session(mounting: Make) -> None:
+    home = mounting()
+    with remote() as server:
+        home.mount("m", tool("ok"), url=f"http://127.0.0.1:{server.server_port}/mcp")
+        assert home.value("m.ok") == "ok"
+        server.refuses = True
+        for _ in range(3):
+            assert "it refused the call" in home.error("m.ok").message
+        server.refuses = False
+        assert home.value("m.ok") == "ok"
+        assert [method for method, _ in server.seen].count("initialize") == 1
 
 
 def test_between_its_calls_nothing_is_sent_to_a_server_over_http(mounting: Make) -> None:
