@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -42,10 +43,12 @@ def without_password(home: str) -> str:
 
 
 def checkouts() -> Path:
-    """The folder of all checkouts of this user, in which runs work. It is in no home, because a home can't be a workspace."""
-    import platformdirs
+    """The folder of all checkouts of this user, in which runs work. It is in no home, because a home can't be a workspace.
 
-    return platformdirs.user_data_path("albert-checkouts")
+    It is where `platformdirs` has the user's data. Each start needs this path, so that library is not imported for it.
+    """
+    usual = "~/Library/Application Support" if sys.platform == "darwin" else "~/.local/share"
+    return Path(os.environ.get("XDG_DATA_HOME", "").strip() or os.path.expanduser(usual)) / "albert-checkouts"
 
 
 class Homes(NamedTuple):
