@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from albert_tools.engine.authority.waiting import in_turn
+from albert_tools.engine.model.environment import outside
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.folders import outside
 from albert_tools.engine.model.messages import brief, counted
 from albert_tools.engine.model.recorded_call import call_text
 from albert_tools.engine.model.redaction import redacted_text

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from albert_tools.engine.call.context import checkout_in
+from albert_tools.engine.model.environment import outside
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.folders import outside
 from albert_tools.engine.sandbox.command.temporary_folders import clear
 from albert_tools.surfaces.worker.file_tree import commit_of_folder, entries_of_commit, entries_of_folder
 

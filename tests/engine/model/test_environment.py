@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from albert_tools.engine.model.folders import outside
+from albert_tools.engine.model.environment import outside
 
 
 @pytest.mark.parametrize(

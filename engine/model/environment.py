@@ -1,0 +1,37 @@
+"""Environment variables without what tools could write."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+
+from albert_tools.engine.model.folders import within
+
+#: A path in an option or a list. Bash also looks for programs below `~`.
+_PATH = re.compile(r"~?/[^\s=,;'\"()]*")
+
+
+def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
+    """The variables without what names a path in one of the folders `tops`, where tools could write programs and modules. Relative
+    paths stay, so start a program outside of `tops`."""
+
+    def stays(part: str) -> bool:
+        # A path may have spaces.
+        paths = [path for found in _PATH.finditer(part) for path in (found[0], part[found.start() :])]
+        return not any(within(path, *tops) or within(_real(path), *tops) for path in paths)
+
+    left = {name: _only(stays, value) for name, value in environ.items()}
+    return {name: value for name, value in left.items() if value or not environ[name]}
+
+
+def _only(stays: Callable[[str], bool], value: str) -> str:
+    """The parts of a list of folders that stay; of any other value, all or nothing."""
+    parts = value.split(":")
+    staying = [part for part in parts if stays(part)]
+    is_list = all(part[:1] in ("", "/", "~") for part in parts)
+    return ":".join(staying) if is_list or len(staying) == len(parts) else ""
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(os.path.expanduser(path))
