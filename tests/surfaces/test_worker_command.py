@@ -90,6 +90,18 @@ def state(albert: Albert, run: str) -> str:
     return str(albert("runs", "show", run, "--json").document()["state"])
 
 
+def said_until(albert: Albert, text: str) -> str:
+    """What a worker prints until it has printed `text`. Then it is stopped."""
+    output = albert.project / "output"
+    with output.open("wb") as stream, albert.start("worker", stdout=stream) as process:
+        try:
+            wait_until(lambda: text in output.read_text())
+        finally:
+            process.terminate()
+            process.wait()
+    return output.read_text()
+
+
 def wait_for(albert: Albert, run: str, wanted: str) -> dict[str, Any]:
     wait_until(lambda: state(albert, run) == wanted)
     document: dict[str, Any] = albert("runs", "show", run, "--json").document()
@@ -436,15 +448,9 @@ def test_a_run_whose_repository_can_not_be_reached_is_tried_again_later(home: Al
     allow_repository(home, str(repository))
     run = queued(home, "add", "name=a.txt", "--repository", str(repository), "--revision", "v1")
     repository.rename(repository.with_name("moved"))
-    output = home.project / "output"
-    with output.open("wb") as stream, home.start("worker", stdout=stream) as process:
-        try:
-            wait_until(lambda: "later" in output.read_text())
-        finally:
-            process.terminate()
-            process.wait()
-    assert re.search(rf"later +{run}  add: git fetch failed.*; it is tried again in 30 s\n", output.read_text())
-    assert "failed  " not in output.read_text()
+    said = said_until(home, "later")
+    assert re.search(rf"later +{run}  add: git fetch failed.*; it is tried again in 30 s\n", said)
+    assert "failed  " not in said
     assert state(home, run) == "queued"
 
 
@@ -456,14 +462,8 @@ def test_a_worker_starts_no_helper_of_git_in_its_workspace(home: Albert, tmp_pat
     (tmp_path / ".gitconfig").write_text("[core]\n\tsshCommand = helper\n")
     allow_repository(home, repository)
     queued(home, "add", "name=a.txt", "--repository", repository, "--revision", "a" * 40)
-    output = tmp_path / "output"
     home.environ |= {"HOME": str(tmp_path), "PATH": f"{planted.parent}:{home.environ['PATH']}"}
-    with output.open("wb") as stream, home.start("worker", stdout=stream) as process:
-        try:
-            wait_until(lambda: "git fetch failed" in output.read_text())
-        finally:
-            process.terminate()
-            process.wait()
+    said_until(home, "git fetch failed")
     assert not marker.exists()
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
+from tests.helpers.frames import has_a_frame_with, no_collection
+from tests.helpers.gate import until
 from tests.helpers.governed import Governed, governing
-from tests.surfaces.conftest import wait_until
 
 MARK = "an argument of a call that fails"
 PROGRAM = f"""
@@ -33,14 +32,6 @@ def here(tmp_path: Path) -> Iterator[Governed]:
         yield make()
 
 
-def kept() -> list[FrameType]:
-    """The functions that have ended, and still have the arguments in a variable."""
-    frames = [
-        each for each in gc.get_objects() if isinstance(each, FrameType) and "albert_tools" in each.f_code.co_filename
-    ]
-    return [each for each in frames if any(MARK in repr(value) for value in [*each.f_locals.values()])]
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -55,11 +46,7 @@ def kept() -> list[FrameType]:
 )
 def test_a_failed_call_leaves_no_arguments(here: Governed, call: Callable[[Governed], object]) -> None:
     assert here.value("list_directory", path=".") is not None
-    gc.collect()
-    gc.disable()
-    try:
+    with no_collection():
         result = call(here)
-        wait_until(lambda: not kept())
+        until(lambda: not has_a_frame_with(lambda value: MARK in repr(value)))
         assert result
-    finally:
-        gc.enable()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import socket
@@ -12,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import grpc
@@ -28,6 +26,7 @@ from albert_tools.surfaces.wire.kernel import MAX_IN_FLIGHT, MAX_OF_CLIENT, SERV
 from albert_tools.surfaces.wire.malformed import MAX_A_MINUTE, MalformedRequests
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE
 from albert_tools.surfaces.wire.server import MAX_CONNECTIONS, serving
+from tests.helpers.frames import has_a_frame_with, no_collection
 from tests.surfaces.conftest import wait_until
 from tests.surfaces.wire.conftest import OPEN, PATIENCE, Wire
 
@@ -78,25 +77,16 @@ def test_a_message_over_the_limit(wire: Wire) -> None:
 @pytest.mark.parametrize("method", [f"{SERVICE}/Invoke", f"{SERVICE}/GetContent", "grpc.health.v1.Health/Check"])
 def test_a_refused_message_does_not_stay_in_memory(wire: Wire, method: str) -> None:
     metadata = (("session-token", wire.token),) if "Content" in method else ()
-
-    def kept() -> bool:
-        # A frame that an error keeps has the message in a variable.
-        frames = [
-            each
-            for each in gc.get_objects()
-            if isinstance(each, FrameType) and "albert_tools/surfaces/wire" in each.f_code.co_filename
-        ]
-        return any(value == message for frame in frames for value in [*frame.f_locals.values()])
-
     message = b"\xff" * (2 * MIB)
     served(wire)
-    gc.disable()
-    try:
+    with no_collection():
         call = wire.channel.unary_unary(f"/{method}")
         assert status(lambda: call(message, metadata=metadata, timeout=PATIENCE)) in REFUSED
+
+        def kept() -> bool:
+            return has_a_frame_with(lambda value: bool(value == message), "surfaces/wire")
+
         wait_until(lambda: not wire.within(kept))
-    finally:
-        gc.enable()
 
 
 @pytest.mark.parametrize(("count", "found"), [(50_000, ["max_items", "one_equals"]), (50 * MIB, ["required"])])
