@@ -303,10 +303,11 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes, given: GivenR
     try:
         folder = Path(named) if named is not None else None
         own = [homes.config, homes.cache, homes.state]
-        # A worker runs git there, outside of any sandbox. Only a run in a checkout works there, in the folder `files`.
-        below = os.path.relpath(os.path.realpath(folder or Path.cwd()), os.path.realpath(checkouts())).split("/")
+        # In the checkouts, a worker runs git outside of any sandbox. Only a run works there, in the folder `files` of its checkout.
+        place = checkouts()
+        below = os.path.relpath(os.path.realpath(folder or Path.cwd()), os.path.realpath(place)).split("/")
         if below[0] == ".." or below[1:2] != ["files"]:
-            own.append(checkouts())
+            own.append(place)
         found = find_workspace(folder, Path.cwd(), Path.home(), homes.albert, own, _file_of(given))
         _search_workspace_last(str(found.root))
         return found

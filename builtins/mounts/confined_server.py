@@ -66,10 +66,10 @@ class ConfinedServer:
         self._size = self._count = 0
         self._gone = asyncio.Event()
         self.view: View | None = None
-        self._identities: dict[str, object] = {}
+        #: For bubblewrap: the mounts of this process before, and the first process inside. For Landlock: the files at its paths.
         self._before: Mounts = {}
-        #: The first process inside.
         self._pid = -1
+        self._identities: dict[str, tuple[int, int]] = {}
         self.why = ""
         self.finished = False
         self.confinement = ""
@@ -103,7 +103,6 @@ class ConfinedServer:
         async with AsyncExitStack() as resources:
             self._before = mounts()
             self.view, root = resources.enter_context(seen_by_server(workspace))
-            self._identities = _identities(self.view)
             record_seen()
             words = ["/bin/bash", "--noprofile", "--norc", "-c", _WITH_SECRETS, "sandbox", *self._secrets, "--"]
             command = Command(
@@ -115,6 +114,8 @@ class ConfinedServer:
                 connect=self._connect,
             )
             self.confinement = await confinement_of(command)
+            if self.confinement == "landlock":
+                self._identities = _identities(self.view)
             reader, writer, process = await self._started(command, resources)
             self._pid = process.top
             for value in self._secrets.values():
@@ -215,9 +216,9 @@ class ConfinedServer:
         self._gone.set()
 
 
-def _identities(view: View) -> dict[str, object]:
+def _identities(view: View) -> dict[str, tuple[int, int]]:
     """Which files are at the paths in a view."""
-    found: dict[str, object] = {}
+    found = {}
     for path in {*view.tops, *view.changeable, *view.pinned, *view.sealed, *view.hidden, *view.readable}:
         with suppress(OSError):
             found[path] = identity(os.lstat(path))

@@ -22,8 +22,6 @@ from albert_tools.engine.model.failure import Failure
 
 #: Seconds to connect, and to send.
 _CONNECT_SECONDS = 30.0
-
-
 #: With these, a server says that it does not know the session, because it was started again, or only that it refuses a message. So
 #: it is asked once more.
 NO_SESSION = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)

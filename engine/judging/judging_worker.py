@@ -75,7 +75,7 @@ def prepare(modules: list[str]) -> FunctionWorker:
     def judge(request: Any, ask: Ask) -> Any:
         return tasks[request["task"]](request["source"], ask)
 
-    # This loads the parser's table.
+    # This computes the parser's table.
     judge({"task": next(iter(tasks)), "source": ""}, lambda _: None)
     sources = (_REHEARSAL, _REHEARSAL.replace("limit", "x", 1).replace("rows[1:]", "rows[1"))
     rehearsals = [{"task": task, "source": source} for task in tasks for source in sources]

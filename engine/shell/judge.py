@@ -48,6 +48,9 @@ _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
 #: An option by which a program tells what it does.
 _VERBOSE = re.compile(r"^-\w*v|^--v")
+#: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
+#: a closed pipe ends `timeout` itself before.
+_ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
@@ -111,11 +114,6 @@ def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judge
     else:
         judge.call([Word(word) for word in argv], text, 0)
     return Judgement(tuple(dict.fromkeys(judge.parts)), text, tuple(judge.folders))
-
-
-#: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
-#: a closed pipe ends `timeout` itself before.
-_ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
 
 
 class _Judge:

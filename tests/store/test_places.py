@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.places import Homes, make_folder, without_password
+from albert_tools.store.places import Homes, checkouts, make_folder, without_password
 from albert_tools.store.tools.tool_store import TinyToolStore
 
 
@@ -21,6 +21,7 @@ def test_tools_are_in_the_home_folder_and_other_files_where_the_system_has_them(
     assert homes.config == platformdirs.user_config_path("albert")
     assert homes.cache == platformdirs.user_cache_path("albert")
     assert homes.state == platformdirs.user_state_path("albert")
+    assert checkouts() == platformdirs.user_data_path("albert-checkouts")
 
 
 def test_albert_home_moves_all_folders() -> None:

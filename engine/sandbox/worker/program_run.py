@@ -169,7 +169,7 @@ class ProgramRun(Struct):
         except Failure as failure:
             if failure.code in ENDING:
                 raise
-            # The journal keeps it.
+            # The journal keeps the failure, and a traceback would keep the arguments.
             forget(failure)
             failure.__traceback__ = None
             return self._failure_frame(number, failure, name)
