@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 
@@ -13,6 +14,8 @@ from albert_tools.telemetry.spans import OpenTelemetryObserver
 
 VARIABLE = "ALBERT_TELEMETRY"
 OPENTELEMETRY = "otel"
+#: What the errors of the system mean here.
+_WHY = {errno.ELOOP: "it is a link", errno.ENXIO: "it is a pipe that nobody reads"}
 _HINT = (
     f"{VARIABLE}=json writes to standard error, {VARIABLE}=/path/calls.jsonl to a file, and "
     f"{VARIABLE}={OPENTELEMETRY} to OpenTelemetry"
@@ -48,7 +51,7 @@ def from_environment(environ: Mapping[str, str]) -> Observer | None:
     try:
         return StructlogObserver(path=path)
     except OSError as error:
-        why = error.strerror or str(error)
+        why = _WHY.get(error.errno or 0) or error.strerror or str(error)
     except ValueError:
         why = "a path cannot contain a NUL character"
     raise Failure("io_error", f"{VARIABLE}: {brief(repr(path), 200)} can't be opened: {why}", hint=_HINT)

@@ -245,11 +245,11 @@ def test_invalid_values_of_the_variable(value: str, code: str, message: str) -> 
 
 def test_lines_are_not_appended_to_what_a_link_leads_to(tmp_path: Path) -> None:
     (tmp_path / "calls.jsonl").symlink_to(".profile")
-    with pytest.raises(Failure, match="can't be opened: Too many levels of symbolic links"):
+    with pytest.raises(Failure, match="can't be opened: it is a link"):
         from_environment({"ALBERT_TELEMETRY": str(tmp_path / "calls.jsonl")})
     assert not (tmp_path / ".profile").exists()
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(Failure, match="can't be opened: No such device or address"):
+    with pytest.raises(Failure, match="can't be opened: it is a pipe that nobody reads"):
         from_environment({"ALBERT_TELEMETRY": str(tmp_path / "pipe")})
     observer = from_environment({"ALBERT_TELEMETRY": "/dev/fd/2"})
     assert observer is not None

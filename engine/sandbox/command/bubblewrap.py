@@ -221,7 +221,7 @@ def _workspace(made: Plan, view: View, workspace: int) -> None:
     if len(made.options) > _MAX_WORDS:
         raise Failure(
             "too_large",
-            "the rules hide or protect too many single files and folders for bubblewrap",
+            "the rules hide or protect more files and folders than bubblewrap can take",
             hint="the owner can forbid the folders around them instead",
             rule="exposed",
         )
