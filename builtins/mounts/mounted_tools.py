@@ -103,7 +103,8 @@ def mounted_primitive(
         )
         # Answers and saved tools are about this tool of this server, not about another one of the same name.
         version = digest([made.definition.version, mark])
-        return msgspec.structs.replace(made, definition=msgspec.structs.replace(made.definition, version=version))
+        definition = msgspec.structs.replace(made.definition, version=version)
+        return msgspec.structs.replace(made, definition=definition, sees_workspace=not mount.url)
     except TypeError as error:
         raise Failure("damaged", f"mounts.json: {error}", hint=f"mount {mount.name} again") from None
 

@@ -77,7 +77,8 @@ Settings = Mapping[str, Schema] | Callable[[Mapping[str, Any]], Iterable[tuple[s
 class Primitive(Struct, frozen=True):
     """A tool that is a Python function of the application. The decorator `primitive` documents the fields.
 
-    `context` is the name of the parameter that gets the `CallContext`, if the function has such a parameter.
+    `context` is the name of the parameter that gets the `CallContext`, if the function has such a parameter. `sees_workspace` says
+    whether a process makes the calls that sees the workspace as far as the rules allow, whatever its declared effects are.
     """
 
     definition: ToolDefinition
@@ -94,6 +95,7 @@ class Primitive(Struct, frozen=True):
     once: tuple[str, ...] = ()
     settings: Settings | None = None
     preview: Preview | None = None
+    sees_workspace: bool = False
 
     @property
     def name(self) -> str:

@@ -72,7 +72,7 @@ def _past_lists(
     """
     if not tools:
         return
-    commands = [p for p in usable if "execute" in p.definition.effects]
+    commands = [p for p in usable if "execute" in p.definition.effects or p.sees_workspace]
     if any(p.definition.category == "execute" for p in tools):
         commands = [p for p in commands if p.definition.category == "execute"]
     uses = {use for p in tools for use in _uses(p, path_rules.FORBIDDEN)}
@@ -109,10 +109,13 @@ def _others(policy: Policy, key: ListKey, example: str, uses: set[str], usable: 
 
 
 def _uses(primitive: Primitive, key: ListKey) -> set[str]:
-    """How a primitive uses the paths or the hosts that a call names. A command can use all paths in the workspace."""
+    """How a primitive uses the paths or the hosts that a call names. A command, and the process of a mounted server, can use all
+    paths in the workspace."""
     effects = set(primitive.definition.effects)
     if key is host_rules.FORBIDDEN:
         return {"GET"} if primitive.urls or effects >= {"execute", "network"} else set()
+    if primitive.sees_workspace:
+        return {"read", "write", "delete"}
     if not primitive.paths:
         return set()
     return effects & {"read", "write", "delete"} if "execute" in effects else set(primitive.paths.values())

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins.catalog import builtin_loaders
+from albert_tools.builtins.mounts.mount import Mount
+from albert_tools.builtins.mounts.mounted_tools import mounted_primitive
+from albert_tools.builtins.mounts.pinning import pinned
 from albert_tools.engine.policy.partly_forbidden import partly_forbidden
 from albert_tools.engine.policy.settings import read_governance
 
@@ -103,4 +106,29 @@ def test_hosts() -> None:
             "git",
             "fetch_url",
         ]
+    }
+
+
+def test_the_process_of_a_mounted_server_uses_what_other_tools_may_not() -> None:
+    offered = [{"name": "find", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]
+    # A URL reaches no file. What a trusted server says about its tools doesn't bind its process.
+    mounts = [
+        Mount("m", command=("server",), tools=pinned("m", offered).tools, trust=True),
+        Mount("far", url="https://far.example/mcp", tools=pinned("far", offered).tools),
+    ]
+    tools = [*PRIMITIVES, *(mounted_primitive(mount, mount.tools[0]) for mount in mounts)]
+    commands = ["bash", "run_program", "run_tests", "run_linter"]
+    rules = {
+        "deny": commands,
+        "allow": ["m.find", "far.find"],
+        "categories": {
+            "read_only": {"forbidden_paths": ["secrets"]},
+            "system_write": {"forbidden_paths": ["secrets"], "writable_paths": ["src/**"]},
+        },
+    }
+    said = dict(partly_forbidden(read_governance(rules).layers(), tools, "/w", "/home/user"))
+    assert {rule: message.partition(";")[0] for rule, message in said.items()} == {
+        "categories.read_only.forbidden_paths": "'secrets' can still be used by publish_artifact, m.find",
+        "categories.system_write.forbidden_paths": "'secrets' can still be used by move_file, m.find",
+        "categories.system_write.writable_paths": "all other paths can still be changed by m.find",
     }
