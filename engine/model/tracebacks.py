@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import traceback
-
 
 def forget(error: BaseException) -> None:
-    """Clear the variables of the functions that an error, and those before it, have ended.
+    """Let an error refer to none of the functions that it has passed, and to no other error.
 
-    Such a variable often is the error itself. Then both stay in memory until Python looks for cycles, together with the arguments
-    of a call, of up to 100 MB.
+    A variable of such a function often is the error itself. Then both stay in memory until Python looks for cycles, together with
+    the arguments of a call, of up to 100 MB. The variables themselves can't be cleared: a coroutine that has caught the error goes
+    on, and the errors before this one are those of others.
     """
-    cause: BaseException | None = error
-    while cause is not None:
-        traceback.clear_frames(cause.__traceback__)
-        cause = cause.__context__
+    error.__traceback__ = error.__cause__ = error.__context__ = None

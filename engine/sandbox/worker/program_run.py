@@ -171,7 +171,6 @@ class ProgramRun(Struct):
                 raise
             # The journal keeps the failure, and a traceback would keep the arguments.
             forget(failure)
-            failure.__traceback__ = None
             return self._failure_frame(number, failure, name)
 
     def _failure_frame(self, number: int, failure: Failure, called: str) -> bytes | bytearray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from albert_tools import CallContext, ToolService, primitive
+from tests.helpers.children import PATIENCE
 from tests.helpers.frames import has_a_frame_with, no_collection
 from tests.helpers.gate import until
 from tests.helpers.governed import Governed, governing
@@ -50,3 +53,48 @@ def test_a_failed_call_leaves_no_arguments(here: Governed, call: Callable[[Gover
         result = call(here)
         until(lambda: not has_a_frame_with(lambda value: MARK in repr(value)))
         assert result
+
+
+class Client:
+    """A client that all calls share: a task that answers their requests."""
+
+    def __init__(self) -> None:
+        self._requests: asyncio.Queue[tuple[str, asyncio.Future[str]]] = asyncio.Queue()
+        self._task = asyncio.create_task(self._work())
+
+    async def ask(self, name: str) -> str:
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        await self._requests.put((name, answer))
+        return await answer
+
+    async def _work(self) -> None:
+        while True:
+            name, answer = await self._requests.get()
+            try:
+                answer.set_result({"ada": "ADA"}[name])
+            except KeyError as error:
+                answer.set_exception(error)
+
+    async def aclose(self) -> None:
+        self._task.cancel()
+
+
+@primitive(timeout=PATIENCE)
+async def find(context: CallContext, name: str) -> str:
+    """Find a customer."""
+    return await context.keep(Client).ask(name)
+
+
+async def test_a_coroutine_that_has_caught_the_error_goes_on(tmp_path: Path) -> None:
+    async with ToolService.open(home=tmp_path, primitives=[find], governance={"allow": ["find"]}) as service:
+        for name, ok in [("ada", True), ("eve", False), ("ada", True)]:
+            assert (await service.invoke("find", {"name": name})).ok == ok
+        # An error of the application itself, around a call that is refused.
+        client = Client()
+        try:
+            await client.ask("eve")
+        except KeyError as error:
+            assert not (await service.invoke("find", {})).ok
+            assert error.__traceback__ is not None
+        assert await client.ask("ada") == "ADA"
+        await client.aclose()
