@@ -171,7 +171,7 @@ def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: J
             hint = part.hint
             if line is not None:
                 hint = f"to allow it in every call, the owner adds to `tools.{definition.name}` of the rules: {line}"
-            elif part.argv and "\0" not in "".join(part.argv):
+            elif part.argv and not part.unreadable and "\0" not in "".join(part.argv):
                 hint = f"the owner can list it under `tools.{definition.name}.{ORDINARY.name}`"
             yield Decision("ask", "shipped.unknown_command", "unknown_command", message, hint, WHOLE_CALL)
 
@@ -180,7 +180,8 @@ def _line_for_owner(asking: list[Part], folders: Sequence[str]) -> str | None:
     """The line of the rules with which these commands need no approval; None if a pattern can't or should not list them all."""
     from albert_tools.engine.shell.command_patterns import exact_pattern, placed
 
-    if not asking or any(part.verdict != "unknown" or not part.argv for part in asking):
+    # A pattern for `sh` would allow all that is piped to it.
+    if not asking or any(part.verdict != "unknown" or part.unreadable or not part.argv for part in asking):
         return None
     # In several folders, a word can name several files. Then no line is exact.
     first, *others = {tuple(exact_pattern(placed(part.argv, folder)) for part in asking) for folder in folders}

@@ -108,7 +108,8 @@ def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
 
 def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judgement:
     """What a program with its arguments runs where no shell reads them. Never raises."""
-    judge, text = _Judge("", folder, root), text_of([Word(word) for word in argv])
+    text = text_of([Word(word) for word in argv])
+    judge = _Judge(text, folder, root)
     if sum(map(len, argv)) > MAX_LENGTH or any(HOLE in word for word in argv):
         judge.report(Unreadable("it is too long, or holds NUL characters"), " ".join(argv))
     else:
@@ -132,6 +133,8 @@ class _Judge:
         #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
         #: a link to code; that code could write to other files itself.
         self._logged, self._prints = False, "<" in source
+        #: The files that get what the present command prints, and those around it.
+        self._into: tuple[Write, ...] = ()
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
         #: Whether a command can go on after the text that has started it.
@@ -184,7 +187,10 @@ class _Judge:
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, SimpleCommand):
+            around = self._into
+            self._into += action.writes
             self.call(action.argv, action.text, depth)
+            self._into = around
             return
         try:
             if isinstance(action, Write):
@@ -221,6 +227,9 @@ class _Judge:
             self.parts.append(Part("ordinary", text_of(argv), _argv(argv), only_runs=not does_more))
             if does_more:
                 self.harmless.update(*(word.marks for word in argv))
+                # A shell or `find` can run another command when this one has printed.
+                for write in self._into:
+                    self._note_written(is_log(write.target))
         except Unclear as problem:
             self.report(problem, about, argv)
             self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}

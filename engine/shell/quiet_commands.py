@@ -33,8 +33,7 @@ _PRINTING = {
 
 def is_quiet_command(text: str) -> bool:
     """Whether a text for bash prints no content of files."""
-    # Redirections are no words of a command.
-    return "<" not in text and _is_quiet(judge_command(text))
+    return _is_quiet(judge_command(text))
 
 
 def is_quiet_program(argv: Sequence[str]) -> bool:
@@ -56,6 +55,9 @@ def is_quiet_git(operation: str, arguments: Sequence[str]) -> bool:
 
 
 def _is_quiet(judgement: Judgement) -> bool:
+    # Redirections are no words of a command.
+    if "<" in judgement.text:
+        return False
     for part in judgement.parts:
         name, *words = part.argv or ("",)
         operation = words[0].upper() if name == "git" and words else ""

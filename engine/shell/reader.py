@@ -38,19 +38,20 @@ MAX_DEPTH = 24
 MAX_NODES = 10_000
 
 
-class SimpleCommand(NamedTuple):
-    """A simple command: a program with its arguments. `argv` is empty for assignments alone."""
-
-    argv: tuple[Word, ...]
-    text: str
-
-
 class Write(NamedTuple):
     """A redirection into a file. `empties` says that nothing is written, so the file only loses its content."""
 
     target: Word
     text: str
     empties: bool = False
+
+
+class SimpleCommand(NamedTuple):
+    """A simple command: a program with its arguments, and the files that get what it prints. `argv` is empty for assignments alone."""
+
+    argv: tuple[Word, ...]
+    text: str
+    writes: tuple[Write, ...]
 
 
 class Binding(NamedTuple):
@@ -355,10 +356,14 @@ class Reader:
         before = [file for file in files if file.type == "herestring_redirect"]
         for file in before:
             self._redirect(file, depth, empties)
-        self.actions.append(SimpleCommand(tuple(words), about))
-        for file in files:
-            if file not in before:
-                self._redirect(file, depth, empties)
+        begin = len(self.actions)
+        try:
+            for file in files:
+                if file not in before:
+                    self._redirect(file, depth, empties)
+        finally:
+            writes = tuple(action for action in self.actions[begin:] if isinstance(action, Write))
+            self.actions.insert(begin, SimpleCommand(tuple(words), about, writes))
 
     # Redirections.
 

@@ -70,6 +70,7 @@ SEE = [
     ("run_program", {"argv": ["cat", "customers.csv"]}),
     ("run_program", {"argv": ["sh", "-c", "cat cust*"]}),
     ("run_program", {"argv": ["make"]}),
+    ("run_program", {"argv": ["bash", "-c", "tee < customers.csv"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:customers.csv"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:conf/secret.txt"], "cwd": "notes"}),

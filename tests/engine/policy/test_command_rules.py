@@ -160,6 +160,7 @@ def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
         ("frob 'x*'", None),
         ("frob t\u0435st", None),
         ("frob " + "x" * 120, None),
+        ("cat x | sh", None),
     ],
 )
 def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: str | None) -> None:
