@@ -273,13 +273,13 @@ class _Judge:
         if name == "git":
             rest = self._without_leading_options(rest, about)
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
-            self._prints = self._prints or name != "cd"
+            self._prints = True
             return True
         if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
             self.read(rest[1].text, depth + 1, posix=name == "sh")
             return False
         if name in SPECIAL:
-            self._prints = True
+            self._prints = self._prints or _prints_files(name, rest)
             self._wrote = SPECIAL[name](rest, about, inner.append, self._start) or self._wrote
             return True
         # The end of a program can leave those that it has started: in a group of their own, or ignoring the signal.
@@ -356,12 +356,13 @@ class _Judge:
 def _prints_files(key: str, arguments: Sequence[Word]) -> bool:
     """Whether an ordinary program prints files, or what the command says, and not only what the project's code says."""
     data = allow_list()
-    if re.fullmatch(data["own_output"], key, re.VERBOSE):
-        # pytest repeats an expression that it can't read.
-        return not all(word.fits(_NO_CODE) for word in arguments)
-    return not re.fullmatch(data["no_output"], key, re.VERBOSE) or any(
-        map(_VERBOSE.search, (w.text for w in arguments))
-    )
+    if re.fullmatch(data["no_output"], key, re.VERBOSE):
+        if any(map(_VERBOSE.search, (w.text for w in arguments))):
+            return True
+    elif not re.fullmatch(data["own_output"], key, re.VERBOSE):
+        return True
+    # An error repeats an argument; pytest repeats an expression that it can't read.
+    return not all(word.fits(_NO_CODE) for word in arguments)
 
 
 def _argv(words: Sequence[Word]) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Write(NamedTuple):
 
 
 class SimpleCommand(NamedTuple):
-    """A simple command: a program with its arguments, and the files that get what it prints. `argv` is empty for assignments alone."""
+    """A simple command: a program with its arguments. `argv` is empty for assignments alone. `writes` get what it prints."""
 
     argv: tuple[Word, ...]
     text: str

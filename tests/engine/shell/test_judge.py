@@ -216,6 +216,7 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "bash -c 'cat mk; make' > Makefile",
         "timeout 5 sh -c 'cat mk && make' >> Makefile",
         "find mk -exec cat mk ';' -exec make ';' > Makefile",
+        "mkdir 'x/$(shell touch x)/y' 2> a.log; make",
         "make <<< $(cp evil Makefile)",
         'timeout 9 python3 a.py <<< "$(git switch -q evil)"',
         "sh -c '(sleep 1; make) &'; cp evil Makefile; sleep 2",
