@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
+import h11
 import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,6 +26,8 @@ GRACE_SECONDS = 3
 IDLE_SECONDS = 10
 #: Strangers at a time: more than a client that has just connected and has not sent its requests yet. Connections of one client.
 MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
+#: Each chunk of a body is parsed while all others wait: those of one body that may be small, and the bytes for each further one.
+_SMALL_CHUNKS, _CHUNK_BYTES = 64, 512
 
 #: The name of the client whose token or cookie a request has; None if it has none that is valid.
 ClientOf = Callable[[Scope], str | None]
@@ -139,11 +142,30 @@ class _Shares:
                 del self._known[client]
 
 
+class _Parser(h11.Connection):
+    """Parses requests, but no body in many small chunks."""
+
+    _chunks = _bytes = 0
+
+    def next_event(self) -> Any:
+        """The next part of a request."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_start
+            self._bytes += len(event.data)
+            if self._chunks > _SMALL_CHUNKS + self._bytes // _CHUNK_BYTES:
+                raise h11.RemoteProtocolError("the chunks of the body are too small")
+        return event
+
+
 class _Protocol(H11Protocol):
     """A connection. It is closed if it stays without a whole request, or a stranger: uvicorn would wait for ever."""
 
     def __init__(self, shares: _Shares, admit: Admit, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
+        self.conn = _Parser(h11.SERVER)
         self._shares = shares
         self._admit = admit
         self._has_room = True
@@ -168,6 +190,15 @@ class _Protocol(H11Protocol):
         super().handle_events()
         if self.cycle is not before:
             self._has_room = self._shares.show(self, cast(Scope, self.scope))
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a body that can't be read. The request can have been answered before; otherwise it gets no other answer."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the application, if its client has not too many connections."""

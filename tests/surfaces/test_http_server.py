@@ -50,6 +50,53 @@ async def test_an_answer_that_nobody_takes_is_under_way_until_its_connection_is_
     await asyncio.gather(serving, return_exceptions=True)
 
 
+async def test_a_body_in_many_small_chunks_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    ready = asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        # One path is answered before its body was read.
+        more, size = scope["path"] != "/early", 0
+        while more:
+            message = await receive()
+            size += len(message.get("body", b""))
+            more = message.get("more_body", False)
+        await PlainTextResponse(str(size))(scope, receive, send)
+
+    listening, port = http_server.listen(http_server.LOOPBACK, 0)
+    serving = asyncio.create_task(http_server.serve(app, listening, 8, lambda _: None, ready.set))
+    await ready.wait()
+
+    async def answer(path: str, *parts: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection(http_server.LOOPBACK, port)
+        writer.write(
+            f"POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        )
+        received = b""
+        with suppress(ConnectionError):
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+                if path == "/early" and not received:
+                    received = await reader.readuntil(b"\r\n\r\n")
+            received += await asyncio.wait_for(reader.read(), 30)
+        writer.close()
+        return received
+
+    def chunks(number: int, size: int) -> bytes:
+        return f"{size:x}\r\n{'x' * size}\r\n".encode() * number
+
+    end = b"0\r\n\r\n"
+    whole = asyncio.create_task(answer("/", chunks(60, 1), chunks(300, 1000), end))
+    assert (await answer("/", chunks(70, 1), end)).startswith(b"HTTP/1.1 400 ")
+    assert (await answer("/early", chunks(1, 1), chunks(40_000, 1), end)).startswith(b"HTTP/1.1 200 ")
+    assert b"300060" in await whole
+    assert not any(record.exc_info for record in caplog.records)
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+
 async def _connections() -> None:
     ready, may_answer = asyncio.Event(), asyncio.Event()
 
