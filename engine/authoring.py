@@ -17,7 +17,7 @@ from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.record_types import STORED, on_disk
+from albert_tools.engine.model.record_types import INDEXED, STORED, on_disk
 from albert_tools.engine.pipeline.lookup import demand_depth
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.harmless import READ_ONLY, is_harmless
@@ -256,7 +256,7 @@ class Authoring(Struct, eq=False):
             if version.author:
                 # Its file is indented (store/tools/storage.py).
                 size = on_disk(len(msgspec_json.format(msgspec_json.encode(version.to_document()), indent=1)))
-                facts |= {"session": version.author, "used": {STORED: size}}
+                facts |= {"session": version.author, "used": {STORED: size + INDEXED * len(version.source.encode())}}
             self._record("definition", version.author, **facts)
             self._activate_harmless(version)
         known = total > (before == version.version)

@@ -69,8 +69,13 @@ def define(home: Governed, body: str, name: str = "t") -> None:
     home.service.define(f'def {name}(n: int) -> Any:\n    """Do it."""\n    {body}\n')
 
 
-def source(n: int) -> str:
-    lines = "\n".join(f"    a{i} = '{n}{'x' * 100}'" for i in range(200))
+def words(n: int) -> str:
+    """Words of five letters, others for each number."""
+    return " ".join(f"{i * 7919 % 16**5:05x}" for i in range(n * 4000, n * 4000 + 4000))
+
+
+def source(n: int, text: str = "x" * 20_000) -> str:
+    lines = "\n".join(f"    a{i} = '{n}{text[i * 100 : i * 100 + 100]}'" for i in range(200))
     return f'def d{n}() -> str:\n    """Do it."""\n{lines}\n    return a0\n'
 
 
@@ -91,6 +96,8 @@ ATTACKS: dict[str, Callable[[Governed, int], tuple[str, dict[str, Any]]]] = {
     ),
     "small artifacts": lambda _, n: ("publish_artifact", {"id": f"{n}", "category": "c", "content": f"{n}"}),
     "definitions": lambda _, n: ("define_tool", {"source": source(n)}),
+    # Each is in the search index, too.
+    "definitions of many words": lambda _, n: ("define_tool", {"source": source(n, words(n))}),
     "small definitions": lambda _, n: (
         "define_tool",
         {"source": f'def d{n}() -> int:\n    """Do it."""\n    return {n}\n'},
