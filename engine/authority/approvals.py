@@ -123,7 +123,7 @@ class Approvals:
         self._ledger = ledger
         self._clock = clock
 
-    def ask(self, facts: Mapping[str, Json], scope: Scope | None, seconds: float = OPEN_SECONDS) -> Approval:
+    def ask(self, facts: Mapping[str, Json], scope: Scope | None, until: float = float("inf")) -> Approval:
         """Record a question, or return the open question about the same action.
 
         An earlier question about the same step of the same run is revoked, because the action has changed.
@@ -132,7 +132,7 @@ class Approvals:
             facts: The redacted facts of an `Approval`: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
                 ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``, ``workspace``.
             scope: The calls that a lasting answer covers; None if lasting answers are not possible.
-            seconds: Seconds until the question expires.
+            until: When the question expires at the latest, in seconds since 1970.
 
         Raises:
             Failure: `rate_limited` if the session, or one that it is within, already has `MAX_OPEN` open questions;
@@ -150,7 +150,8 @@ class Approvals:
             now = self._clock()
             choices: tuple[Choice, ...] = ("session", "always") if scope is not None and scope.trail else ("session",)
             keys: dict[str, Json] = {} if scope is None else {choice: scope.key(choice) for choice in choices}
-            data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": now + seconds, "keys": keys}
+            expires = min(now + OPEN_SECONDS, until)
+            data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": expires, "keys": keys}
             data["instead_of"] = instead_of
             n = self._ledger.append("asked", data)
         self._ledger.durable(n)

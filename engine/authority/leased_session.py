@@ -95,6 +95,11 @@ class LeasedSession:
         has_budget = any(each.lease.budget.as_dict() for each in self._line)
         return has_budget or self._sessions.stored(self._line) + _UNWRITTEN_BYTES > self._quota
 
+    @property
+    def expires(self) -> float:
+        """When the session ends at the latest, in seconds since 1970."""
+        return self._session.lease.expires if self._session.person is None else self._session.until
+
     def lineage(self) -> list[str]:
         """See `Sessions.lineage`."""
         return self._sessions.lineage(self._line)

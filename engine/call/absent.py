@@ -17,6 +17,7 @@ class NoSession:
     id: str | None = None
     origin: str | None = None
     is_limited = False
+    expires = float("inf")
 
     def renew(self) -> None:
         """Nothing is to be read."""

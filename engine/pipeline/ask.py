@@ -9,6 +9,7 @@ meantime.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -81,7 +82,9 @@ async def find_approval(call: Call, run: Run) -> Call:
         message = "; ".join(filter(None, parts))
     if current is None:
         write(run)
-        current = approvals.ask(_facts(call, run, action, message), scope)
+        # A run that waits may outlive its session. Without one, nobody could use an answer after the session's end.
+        until = run.session.expires if run.options.action is not None else math.inf
+        current = approvals.ask(_facts(call, run, action, message), scope, until)
         _write_question(call, run, current)
         command = call.rules.governance.notify
         if command and not can_ask:

@@ -173,9 +173,12 @@ def test_a_person_who_is_asked_about_a_definition_sees_the_reason(make_bench: An
     bench = make_bench()
     bench.service.define(SHOUT)
     louder = SHOUT.replace("text.upper()", "text.upper() + '!'")
-    bench.service.invoke("define_tool", {"source": louder}, session=token_of(bench), reason="it was too quiet")
+    token = token_of(bench, seconds=3600)
+    bench.service.invoke("define_tool", {"source": louder}, session=token, reason="it was too quiet")
     (question,) = bench.service.within(lambda s: s.approvals.all())
     assert question.reason == "it was too quiet"
+    # Nobody could use an answer later.
+    assert question.expires == bench.service.within(lambda s: s.session_of(token).lease.expires)
 
 
 def test_a_session_sees_and_uses_only_what_its_lease_covers(bench: Any) -> None:
