@@ -48,7 +48,8 @@ def checkouts() -> Path:
     It is where `platformdirs` has the user's data. Each start needs this path, so that library is not imported for it.
     """
     usual = "~/Library/Application Support" if sys.platform == "darwin" else "~/.local/share"
-    return Path(os.environ.get("XDG_DATA_HOME", "").strip() or os.path.expanduser(usual)) / "albert-checkouts"
+    named = os.environ.get("XDG_DATA_HOME", "")
+    return Path(named if os.path.isabs(named) else os.path.expanduser(usual)) / "albert-checkouts"
 
 
 class Homes(NamedTuple):

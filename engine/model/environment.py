@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from albert_tools.engine.model.folders import within
 
 #: A path in an option or a list. Bash also looks for programs below `~`.
-_PATH = re.compile(r"~?/[^\s=,;'\"()]*")
+_PATH = re.compile(r"(~[\w.-]*)?/[^\s=,;'\"()]*")
+#: Variables that are lists, also with relative folders.
+_LISTS = ("PATH", "_DIRS")
 
 
 def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
@@ -17,19 +19,20 @@ def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
     paths stay, so start a program outside of `tops`."""
 
     def stays(part: str) -> bool:
-        # A path may have spaces.
-        paths = [path for found in _PATH.finditer(part) for path in (found[0], part[found.start() :])]
+        # Bash expands its BASH_ENV. A path may have spaces.
+        texts = {part, os.path.expandvars(part)}
+        paths = [path for text in texts for found in _PATH.finditer(text) for path in (found[0], text[found.start() :])]
         return not any(within(path, *tops) or within(_real(path), *tops) for path in paths)
 
-    left = {name: _only(stays, value) for name, value in environ.items()}
+    left = {name: _only(stays, value, name.endswith(_LISTS)) for name, value in environ.items()}
     return {name: value for name, value in left.items() if value or not environ[name]}
 
 
-def _only(stays: Callable[[str], bool], value: str) -> str:
+def _only(stays: Callable[[str], bool], value: str, is_list: bool) -> str:
     """The parts of a list of folders that stay; of any other value, all or nothing."""
     parts = value.split(":")
     staying = [part for part in parts if stays(part)]
-    is_list = all(part[:1] in ("", "/", "~") for part in parts)
+    is_list = is_list or all(part[:1] in ("", "/", "~") for part in parts)
     return ":".join(staying) if is_list or len(staying) == len(parts) else ""
 
 

@@ -21,6 +21,13 @@ def test_tools_are_in_the_home_folder_and_other_files_where_the_system_has_them(
     assert homes.config == platformdirs.user_config_path("albert")
     assert homes.cache == platformdirs.user_cache_path("albert")
     assert homes.state == platformdirs.user_state_path("albert")
+
+
+@pytest.mark.parametrize("named", ["", "/data", "data", "~/data", " /data"])
+def test_checkouts_are_where_the_system_has_the_data_of_the_user(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import platformdirs
+
+    monkeypatch.setenv("XDG_DATA_HOME", named)
     assert checkouts() == platformdirs.user_data_path("albert-checkouts")
 
 
