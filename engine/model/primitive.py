@@ -506,6 +506,11 @@ def _callback_problems(made: Primitive) -> Iterator[str]:
     if _yields(made.function):
         yield "it yields values; return all of them, for example as a list"
     checks = made.settings if callable(made.settings) else None
+    if checks is None and made.settings is not None:
+        if not isinstance(made.settings, Mapping):
+            yield f"`settings` must be a function, or a dict with the schema of each setting, not {made.settings!r}"
+        elif fault := fault_in({"properties": dict(made.settings)}):
+            yield f"`settings` has a schema that is not valid: {fault}"
     for option, callback, wanted, arguments in (
         ("preview", made.preview, "async", ("the context", "the arguments")),
         ("refuse", made.refuse, "sync", ("the arguments",)),
