@@ -142,7 +142,7 @@ def _discard_stdout() -> None:
 
 
 def _read(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
-    """Parse the options. KEY=VALUE may come before, between and after the options of `run`.
+    """Parse the options. KEY=VALUE may come before, between and after them.
 
     Raises:
         Usage: the options are wrong.
@@ -159,8 +159,10 @@ def _read(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespa
     if wrong:
         word = wrong[0].partition("=")[0]
         known = [name for action in command._actions for name in action.option_strings]
+        if word in known:
+            raise Usage(f"{word} stands before `{command.prog.removeprefix('albert ')}`", "write it behind that")
         raise Usage(f"there is no option {word}{did_you_mean(word, known)}", f"see {command.prog} --help")
-    if left and options.command == "run":
+    if left and hasattr(options, "arguments"):
         options.arguments = [*options.arguments, *left]
     elif left:
         usage = " ".join(command.format_usage().split())

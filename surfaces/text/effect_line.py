@@ -31,6 +31,8 @@ def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
         return f"called {one_line(str(facts.get('remote')))} of the mounted server {one_line(str(facts['server']))}"
     if kind == "execute":
         return f"ran {one_line(_command(facts))!r}, {_ending(facts)}"
+    if kind == "network" and facts.get("refused"):
+        return f"did not reach {one_line(_asked(facts))} ({one_line(str(facts['refused']))})"
     if kind == "network":
         return f"asked {one_line(_asked(facts))}"
     return "" if kind == "read" else kind

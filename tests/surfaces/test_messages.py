@@ -186,6 +186,11 @@ def test_sizes_are_readable(albert: Albert) -> None:
             "asked m of local, about 1 token",
         ),
         ("network", {"url": "https://example.org/"}, "asked https://example.org/"),
+        (
+            "network",
+            {"url": "http://a.example/", "refused": "permission_denied"},
+            "did not reach http://a.example/ (permission_denied)",
+        ),
         ("execute", {"command": "ls -la", "exit_code": 0}, "ran 'ls -la', exit code 0"),
         (
             "execute",

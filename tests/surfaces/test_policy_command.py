@@ -57,6 +57,10 @@ def test_explain(ruled: Any) -> None:
     document = asked.document()
     assert (asked.code, document["decision"]["verdict"]) == (0, "ask")
     assert document["mode"] == "NORMAL"
+    # Options may stand between the arguments.
+    assert (
+        ruled("policy", "explain", "write_file", "--json", "path=a", "--mode", "normal", "content=b").out == asked.out
+    )
     denied = ruled("policy", "explain", "write_file", "path=secrets/a", "content=b")
     assert denied.code == 3
     assert denied.out == (

@@ -290,11 +290,11 @@ def test_a_call_that_ends_while_the_server_does_not_answer_leaves_no_such_server
     mounting: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "CHECK_SECONDS", 0.0)
-    home = mounting(governance={**ALLOWED, "tools": {"m.born": {"timeout_seconds": 1}}})
+    home = mounting(governance={**ALLOWED, "tools": {"m.env": {"timeout_seconds": 1}}})
     home.mount("m", tool("born"), tool("env", "name"))
     first = home.value("m.born")
     (home.work / "hang").touch()
-    assert home.error("m.born").code == "timeout"
+    assert home.error("m.env", name="none").code == "timeout"
     (home.work / "hang").unlink()
     assert home.value("m.born") != first
 
