@@ -169,7 +169,7 @@ def test_a_request_without_a_trace_has_one_trace_for_the_permission_and_the_run(
     assert [e.data["trace"].split("-")[1] for e in bench.service.records(["call"])] == [result.trace_id] * 2
 
 
-def test_a_person_who_is_asked_about_a_definition_sees_the_reason(make_bench: Any) -> None:
+def test_a_person_who_is_asked_about_a_definition_sees_the_reason_while_its_session_lasts(make_bench: Any) -> None:
     bench = make_bench()
     bench.service.define(SHOUT)
     louder = SHOUT.replace("text.upper()", "text.upper() + '!'")
