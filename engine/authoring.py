@@ -256,7 +256,8 @@ class Authoring(Struct, eq=False):
             if version.author:
                 # Its file is indented (store/tools/storage.py).
                 size = on_disk(len(msgspec_json.format(msgspec_json.encode(version.to_document()), indent=1)))
-                facts |= {"session": version.author, "used": {STORED: size + INDEXED * len(version.source.encode())}}
+                words = len(version.source.encode()) + len(version.definition.description.encode())
+                facts |= {"session": version.author, "used": {STORED: size + INDEXED * words}}
             self._record("definition", version.author, **facts)
             self._activate_harmless(version)
         known = total > (before == version.version)

@@ -66,15 +66,15 @@ def _past_lists(
     workspace: str,
     home: str,
 ) -> Iterator[Finding]:
-    """Commands that can use paths which the lists of a section leave out.
+    """Commands, and processes of mounted servers, that can use paths which the lists of a section leave out.
 
-    A section on commands is compared with the other commands only, not with git, which is no tool of that category.
+    A section on commands is not compared with git, which is no tool of that category.
     """
     if not tools:
         return
     commands = [p for p in usable if "execute" in p.definition.effects or p.sees_workspace]
     if any(p.definition.category == "execute" for p in tools):
-        commands = [p for p in commands if p.definition.category == "execute"]
+        commands = [p for p in commands if p.definition.category == "execute" or p.sees_workspace]
     uses = {use for p in tools for use in _uses(p, path_rules.FORBIDDEN)}
     uses &= _OF_CATEGORY.get(place.rpartition("categories.")[2], uses)
     example = f"{workspace}/elsewhere/example"
@@ -113,7 +113,8 @@ def _uses(primitive: Primitive, key: ListKey) -> set[str]:
     paths in the workspace."""
     effects = set(primitive.definition.effects)
     if key is host_rules.FORBIDDEN:
-        return {"GET"} if primitive.urls or effects >= {"execute", "network"} else set()
+        reaches = primitive.sees_workspace or "execute" in effects
+        return {"GET"} if primitive.urls or (reaches and "network" in effects) else set()
     if primitive.sees_workspace:
         return {"read", "write", "delete"}
     if not primitive.paths:

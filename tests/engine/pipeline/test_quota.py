@@ -98,6 +98,10 @@ ATTACKS: dict[str, Callable[[Governed, int], tuple[str, dict[str, Any]]]] = {
     "definitions": lambda _, n: ("define_tool", {"source": source(n)}),
     # Each is in the search index, too.
     "definitions of many words": lambda _, n: ("define_tool", {"source": source(n, words(n))}),
+    "long descriptions": lambda _, n: (
+        "define_tool",
+        {"source": f'def d{n}() -> int:\n    """{words(n)}"""\n    return {n}\n'},
+    ),
     "small definitions": lambda _, n: (
         "define_tool",
         {"source": f'def d{n}() -> int:\n    """Do it."""\n    return {n}\n'},
