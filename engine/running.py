@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -98,9 +99,10 @@ class Running(Struct, eq=False):
         )
         self._poll_cancellations()
         if name in AGENT_TOOLS and self.agent_tools is not None:
+            handled = sys.exception()
             result = await self.agent_tools.invoke(invocation, log, watch)
             if result.error is not None:
-                forget(result.error)
+                forget(result.error, handled)
             return result
         return await self.pipeline.invoke(invocation, self.context, RequestOptions(log, watch))
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 
-def forget(error: BaseException) -> None:
-    """Let an error refer to none of the functions that it has passed, and to no other error.
+def forget(error: BaseException, handled: BaseException | None = None) -> None:
+    """Let an error, and those before it, refer neither to the functions that they have passed nor to each other.
 
-    A variable of such a function often is the error itself. Then both stay in memory until Python looks for cycles, together with
-    the arguments of a call, of up to 100 MB. The variables themselves can't be cleared: a coroutine that has caught the error goes
-    on, and the errors before this one are those of others.
+    A variable of such a function often is one of these errors. Then all stay in memory until Python looks for cycles, together with
+    the arguments of a call, of up to 100 MB. The variables themselves can't be cleared: a coroutine that has caught an error goes
+    on. `handled` is the error that the caller of a call handles, and is left as it is.
     """
-    error.__traceback__ = error.__cause__ = error.__context__ = None
+    left: list[BaseException | None] = [error]
+    while left:
+        each = left.pop()
+        if each is not None and each is not handled:
+            left += [each.__cause__, each.__context__]
+            each.__traceback__ = each.__cause__ = each.__context__ = None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
@@ -157,7 +158,7 @@ class Pipeline:
         Raises:
             asyncio.CancelledError: The caller was cancelled.
         """
-        began = self._clock()
+        began, handled = self._clock(), sys.exception()
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         span = new_span(None, invocation.trace)
         run = Run(
@@ -214,7 +215,7 @@ class Pipeline:
         except Failure as failure:
             # The result keeps no traceback.
             error = end_of_request(failure, run).copy()
-            forget(failure)
+            forget(failure, handled)
         except asyncio.CancelledError:
             if run.stop is None:
                 raise

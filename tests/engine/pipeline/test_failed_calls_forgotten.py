@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -83,6 +85,26 @@ class Client:
 async def find(context: CallContext, name: str) -> str:
     """Find a customer."""
     return await context.keep(Client).ask(name)
+
+
+@primitive
+async def gather(text: str) -> None:
+    """Fail within a group of tasks, which has a variable for its error."""
+
+    async def fail() -> None:
+        raise ValueError("one of several")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(fail())
+
+
+async def test_errors_before_the_last_one_keep_no_arguments(tmp_path: Path) -> None:
+    async with ToolService.open(home=tmp_path, primitives=[gather], governance={"allow": ["gather"]}) as service:
+        with no_collection():
+            assert not (await service.invoke("gather", {"text": MARK})).ok
+            await asyncio.sleep(0)
+            frames = [each for each in gc.get_objects() if isinstance(each, FrameType)]
+            assert not [f for f in frames if f.f_code.co_name == "gather"]
 
 
 async def test_a_coroutine_that_has_caught_the_error_goes_on(tmp_path: Path) -> None:
