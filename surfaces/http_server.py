@@ -26,8 +26,10 @@ GRACE_SECONDS = 3
 IDLE_SECONDS = 10
 #: Strangers at a time: more than a client that has just connected and has not sent its requests yet. Connections of one client.
 MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
-#: Each chunk of a body is parsed while all others wait: those of one body that may be small, and the bytes for each further one.
+#: All others wait while a line of a head or a chunk of a body is parsed. The chunks of one body that may be small, and the bytes for
+#: each further one. The most lines of an incomplete head, and the bytes that are parsed before this is checked.
 _SMALL_CHUNKS, _CHUNK_BYTES = 64, 512
+_MAX_LINES, _PARSED = 100, 2048
 
 #: The name of the client whose token or cookie a request has; None if it has none that is valid.
 ClientOf = Callable[[Scope], str | None]
@@ -169,6 +171,8 @@ class _Protocol(H11Protocol):
         self._shares = shares
         self._admit = admit
         self._has_room = True
+        #: What was received before the answer to the present request.
+        self._next = b""
         #: The bytes that the client had not taken when this was looked at last.
         self._unsent = 0
         self.app = cast(Any, self._handle)
@@ -184,6 +188,29 @@ class _Protocol(H11Protocol):
         self._shares.leave(self)
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """Parse a request, but no head of many lines, nor such lines behind a body. They would be parsed all at once."""
+        for at in range(0, len(data), _PARSED):
+            if self.conn.their_state is h11.DONE:
+                # The next request waits for the answer to this one.
+                self._next += data[at:]
+                self.flow.pause_reading()
+                return
+            super().data_received(data[at : at + _PARSED])
+            if self.transport.is_closing():
+                return
+            is_read = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+            if is_read and self.conn.trailing_data[0].count(b"\n") > _MAX_LINES:
+                self.send_400_response("The request has too many headers.")
+                return
+
+    def on_response_complete(self) -> None:
+        """Read the next request."""
+        super().on_response_complete()
+        received, self._next = self._next, b""
+        if not self.transport.is_closing():
+            self.data_received(received)
+
     def handle_events(self) -> None:
         """Find out whose request was received, before another connection can take the place of this one."""
         before = self.cycle
@@ -192,7 +219,7 @@ class _Protocol(H11Protocol):
             self._has_room = self._shares.show(self, cast(Scope, self.scope))
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a body that can't be read. The request can have been answered before; otherwise it gets no other answer."""
+        """Refuse what can't be read. Its request can have been answered before; otherwise it gets no other answer."""
         if self.cycle is not None:
             self.cycle.disconnected = True
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

@@ -50,7 +50,7 @@ async def test_an_answer_that_nobody_takes_is_under_way_until_its_connection_is_
     await asyncio.gather(serving, return_exceptions=True)
 
 
-async def test_a_body_in_many_small_chunks_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_request_that_takes_long_to_parse_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     ready = asyncio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -62,20 +62,18 @@ async def test_a_body_in_many_small_chunks_is_refused(caplog: pytest.LogCaptureF
             message = await receive()
             size += len(message.get("body", b""))
             more = message.get("more_body", False)
-        await PlainTextResponse(str(size))(scope, receive, send)
+        await PlainTextResponse(f"{size} bytes")(scope, receive, send)
 
     listening, port = http_server.listen(http_server.LOOPBACK, 0)
     serving = asyncio.create_task(http_server.serve(app, listening, 8, lambda _: None, ready.set))
     await ready.wait()
 
-    async def answer(path: str, *parts: bytes) -> bytes:
+    async def answer(path: str, *parts: bytes, more: bytes = b"Connection: close\r\n") -> bytes:
         reader, writer = await asyncio.open_connection(http_server.LOOPBACK, port)
-        writer.write(
-            f"POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-        )
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n".encode() + more + b"\r\n"
         received = b""
         with suppress(ConnectionError):
-            for part in parts:
+            for part in (head, *parts):
                 writer.write(part)
                 await writer.drain()
                 if path == "/early" and not received:
@@ -87,11 +85,18 @@ async def test_a_body_in_many_small_chunks_is_refused(caplog: pytest.LogCaptureF
     def chunks(number: int, size: int) -> bytes:
         return f"{size:x}\r\n{'x' * size}\r\n".encode() * number
 
-    end = b"0\r\n\r\n"
-    whole = asyncio.create_task(answer("/", chunks(60, 1), chunks(300, 1000), end))
-    assert (await answer("/", chunks(70, 1), end)).startswith(b"HTTP/1.1 400 ")
+    end, lines, refused = b"0\r\n\r\n", b"a:\r\n" * 4000, b"HTTP/1.1 400 "
+    assert b"300060 bytes" in await answer("/", chunks(60, 1), chunks(300, 1000), end)
+    assert (await answer("/", chunks(70, 1), end)).startswith(refused)
+    assert (await answer("/", end, more=lines)).startswith(refused)
+    assert (await answer("/", b"0\r\n", lines, b"\r\n")).startswith(refused)
     assert (await answer("/early", chunks(1, 1), chunks(40_000, 1), end)).startswith(b"HTTP/1.1 200 ")
-    assert b"300060" in await whole
+    # Requests that were sent before the answer are read one after the other.
+    get = b"GET / HTTP/1.1\r\nHost: x\r\n"
+    several = [end, (get + b"\r\n") * 200, get + b"Connection: close\r\n\r\n"]
+    assert (await answer("/", *several, more=b"")).count(b"HTTP/1.1 200 ") == 202
+    late = (await answer("/", end + get + lines + b"\r\n", more=b"")).partition(b"0 bytes")[2]
+    assert late.startswith(refused)
     assert not any(record.exc_info for record in caplog.records)
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
