@@ -26,10 +26,12 @@ GRACE_SECONDS = 3
 IDLE_SECONDS = 10
 #: Strangers at a time: more than a client that has just connected and has not sent its requests yet. Connections of one client.
 MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
-#: All others wait while a line of a head or a chunk of a body is parsed. The chunks of one body that may be small, and the bytes for
+#: All others wait while a line of a head or a chunk of a body is parsed. The chunks of a body that may be small, and the bytes for
 #: each further one. The most lines of an incomplete head, and the bytes that are parsed before this is checked.
 _SMALL_CHUNKS, _CHUNK_BYTES = 64, 512
 _MAX_LINES, _PARSED = 100, 2048
+#: Bytes of a head. It may have a token of an identity provider.
+_MAX_HEAD = 64 * 1024
 
 #: The name of the client whose token or cookie a request has; None if it has none that is valid.
 ClientOf = Callable[[Scope], str | None]
@@ -167,7 +169,7 @@ class _Protocol(H11Protocol):
 
     def __init__(self, shares: _Shares, admit: Admit, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.conn = _Parser(h11.SERVER)
+        self.conn = _Parser(h11.SERVER, _MAX_HEAD)
         self._shares = shares
         self._admit = admit
         self._has_room = True
