@@ -18,11 +18,20 @@ def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
     """The variables without what names a path in one of the folders `tops`, where tools could write programs and modules. Relative
     paths stay, so start a program outside of `tops`."""
 
+    longest = max(map(len, tops), default=0) + 1
+
     def stays(part: str) -> bool:
-        # Bash expands its BASH_ENV. A path may have spaces.
-        texts = {part, os.path.expandvars(part)}
-        paths = [path for text in texts for found in _PATH.finditer(text) for path in (found[0], text[found.start() :])]
-        return not any(within(path, *tops) or within(_real(path), *tops) for path in paths)
+        # Bash expands its BASH_ENV.
+        for text in {part, os.path.expandvars(part)}:
+            found = [*_PATH.finditer(text)]
+            # A path may have spaces, also that of the folder.
+            real = {
+                _real(path) for path in [*(each[0] for each in found), *(text[each.start() :] for each in found[:1])]
+            }
+            named = (text[each.start() : each.start() + longest] for each in found)
+            if any(within(path, *tops) for path in (*real, *named)):
+                return False
+        return True
 
     left = {name: _only(stays, value, name.endswith(_LISTS)) for name, value in environ.items()}
     return {name: value for name, value in left.items() if value or not environ[name]}

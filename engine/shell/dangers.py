@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-#: Characters of a command that are searched. Some patterns take quadratic time.
+#: Characters of a command that are searched.
 MAX_SEARCHED = 2000
 
 
@@ -19,13 +18,17 @@ class Danger(NamedTuple):
     why: str
     instead: str
     example: str
-    pattern: re.Pattern[str]
+    pattern: Any
     wide: bool
 
 
 @cache
 def dangers() -> dict[str, Danger]:
-    """All dangers by name, in the order in which they are searched."""
+    """All dangers by name, in the order in which they are searched. In any text, that takes linear time."""
+    import re2
+
+    options = re2.Options()
+    options.dot_nl = options.never_capture = True
     rows = tomllib.loads(files("albert_tools.engine.shell").joinpath("dangers.toml").read_text("utf-8"))
     return {
         name: Danger(
@@ -33,7 +36,7 @@ def dangers() -> dict[str, Danger]:
             row["why"],
             row["instead"],
             row["example"],
-            re.compile(row["pattern"], re.DOTALL),
+            re2.compile(row["pattern"].encode(), options),
             row.get("wide", False),
         )
         for name, row in rows.items()
@@ -42,10 +45,9 @@ def dangers() -> dict[str, Danger]:
 
 def danger_in(command: str, text: str) -> Danger | None:
     """The first danger that a command matches, or else the whole text that it stands in; None for neither."""
-    command, text = command[:MAX_SEARCHED], text[:MAX_SEARCHED]
-    wide = _wide_in(text)
+    searched, wide = _searched(command), _wide_in(text[:MAX_SEARCHED])
     for danger in dangers().values():
-        if danger.name in wide if danger.wide else danger.pattern.search(command):
+        if danger.name in wide if danger.wide else danger.pattern.search(searched):
             return danger
     return None
 
@@ -53,4 +55,9 @@ def danger_in(command: str, text: str) -> Danger | None:
 @lru_cache(maxsize=4)
 def _wide_in(text: str) -> frozenset[str]:
     """The names of the wide dangers in a text, which is searched once for all its commands."""
-    return frozenset(danger.name for danger in dangers().values() if danger.wide and danger.pattern.search(text))
+    searched = _searched(text)
+    return frozenset(danger.name for danger in dangers().values() if danger.wide and danger.pattern.search(searched))
+
+
+def _searched(text: str) -> bytes:
+    return text[:MAX_SEARCHED].encode("utf-8", "replace")

@@ -133,7 +133,7 @@ class _Judge:
         #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
         #: a link to code; that code could write to other files itself.
         self._logged, self._prints = False, "<" in source
-        #: The files that get what the present command prints, and those around it.
+        #: The files that get what the present command and those around it print.
         self._into: tuple[Write, ...] = ()
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
@@ -152,6 +152,7 @@ class _Judge:
             problem = unclear
         except RecursionError:
             problem = Unreadable("it is nested too deeply")
+        self._prints = self._prints or reader.prints
         for action in reader.actions:
             self._act(action, depth)
         self._lasts = self._lasts or reader.lasts
@@ -188,6 +189,8 @@ class _Judge:
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, SimpleCommand):
             around = self._into
+            if not action.first:
+                self._note_printed()
             self._into += action.writes
             self.call(action.argv, action.text, depth)
             self._into = around
@@ -227,11 +230,9 @@ class _Judge:
             self.parts.append(Part("ordinary", text_of(argv), _argv(argv), only_runs=not does_more))
             if does_more:
                 self.harmless.update(*(word.marks for word in argv))
-                # A shell or `find` can run another command when this one has printed.
-                for write in self._into:
-                    self._note_written(is_log(write.target))
         except Unclear as problem:
             self.report(problem, about, argv)
+            self._prints = True
             self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}
         self._note_folder(_argv(argv))
         limited = self._limited
@@ -273,7 +274,7 @@ class _Judge:
         if name == "git":
             rest = self._without_leading_options(rest, about)
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
-            self._prints = True
+            self._prints = self._prints or _prints_files(name, rest)
             return True
         if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
             self.read(rest[1].text, depth + 1, posix=name == "sh")
@@ -281,6 +282,9 @@ class _Judge:
         if name in SPECIAL:
             self._prints = self._prints or _prints_files(name, rest)
             self._wrote = SPECIAL[name](rest, about, inner.append, self._start) or self._wrote
+            if inner:
+                # `find` prints, and runs them again and again.
+                self._note_printed()
             return True
         # The end of a program can leave those that it has started: in a group of their own, or ignoring the signal.
         leaves = name == "timeout" and (self._limited or not _ENDS_ALL.match(text_of(rest)))
@@ -296,6 +300,8 @@ class _Judge:
             if runner is not None and (rest or key != "env"):
                 self._demand_unwritten(bool(runner.get("builds")), about)
                 run_inner(key, runner, rest[length:], about, inner.append, self._start)
+                own = rest[: max(0, len(rest) - sum(map(len, inner)))]
+                self._prints = self._prints or not all(word.fits(_NO_CODE) for word in own)
                 self.parts += (Part("ordinary", text) for text in folders)
                 return bool(runner.get("builds")) or not any(inner)
             if self._is_listed(key, rest[length:], about):
@@ -334,6 +340,11 @@ class _Judge:
                 self._note_written(key == "tee" and all(map(is_log, rest)))
             return True
         return False
+
+    def _note_printed(self) -> None:
+        """Note that something can be in the files that get what the commands around print."""
+        for write in self._into:
+            self._note_written(is_log(write.target))
 
     def _note_written(self, is_logged: bool) -> None:
         self._logged = self._logged or is_logged

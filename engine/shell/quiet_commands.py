@@ -33,12 +33,15 @@ _PRINTING = {
 
 def is_quiet_command(text: str) -> bool:
     """Whether a text for bash prints no content of files."""
-    return _is_quiet(judge_command(text))
+    # Redirections are no words of a command.
+    return "<" not in text and _is_quiet(judge_command(text))
 
 
 def is_quiet_program(argv: Sequence[str]) -> bool:
     """Whether a program with its arguments prints no content of files."""
-    return _is_quiet(judge_argv(tuple(argv)))
+    judgement = judge_argv(tuple(argv))
+    # A shell among them reads a text.
+    return not ("<" in judgement.text and any(part.only_runs for part in judgement.parts)) and _is_quiet(judgement)
 
 
 def is_quiet_git(operation: str, arguments: Sequence[str]) -> bool:
@@ -55,9 +58,6 @@ def is_quiet_git(operation: str, arguments: Sequence[str]) -> bool:
 
 
 def _is_quiet(judgement: Judgement) -> bool:
-    # Redirections are no words of a command.
-    if "<" in judgement.text:
-        return False
     for part in judgement.parts:
         name, *words = part.argv or ("",)
         operation = words[0].upper() if name == "git" and words else ""

@@ -47,11 +47,13 @@ class Write(NamedTuple):
 
 
 class SimpleCommand(NamedTuple):
-    """A simple command: a program with its arguments. `argv` is empty for assignments alone. `writes` get what it prints."""
+    """A simple command: a program with its arguments, none for assignments alone. `writes` get what it prints. It is `first` if
+    nothing in its text can have printed anything before."""
 
     argv: tuple[Word, ...]
     text: str
     writes: tuple[Write, ...]
+    first: bool
 
 
 class Binding(NamedTuple):
@@ -116,12 +118,19 @@ _SPACE = re.compile(r"(?:[ \t\n]|(?<=[ \t])\\\n)*")
 _DOUBLE_QUOTED = re.compile(r'(?:[^"\\$`]|\\.)*', re.DOTALL)
 _ESCAPED = re.compile(r'\\([$`"\\\n])')
 
+#: Commands that print nothing, nor an error that could be code.
+_SILENT = re.compile(
+    r"\s*((cd|chmod|mkdir|rm|rmdir|sleep|touch|true|:)( [\w./+-]+)*\s*(;|&&|\n)\s*|set -[eu]+(o pipefail)?\s*(;|&&|\n)\s*)*"
+)
+
 _OVERWRITES = frozenset((">", ">|", "&>"))
 _WRITES = _OVERWRITES | {">>", "&>>"}
 _STREAMS = re.compile(r"/dev/(null|stdout|stderr)")
 # Operators of tests that only look. `-eq` and the like evaluate arithmetic, which runs commands in `[[`; `-v` does in both.
 _UNARY = re.compile(r"-[nzfderswxhL]")
 _BINARY = re.compile(r"=|==|!=|-(eq|ne|lt|le|gt|ge|nt|ot|ef)|[<>]")
+#: A test whose error has no word that could be code: no comparison of numbers, or nothing but numbers and names.
+_NO_ERROR = re.compile(r"(?!.*-(eq|ne|lt|le|gt|ge)\b).*|(\$[?#]|[\w ./:=,()\[\]\"!-])*", re.DOTALL)
 _DOUBLE_BRACKET = re.compile(r"-[nzfderswxhL]|[<>!()=]|==|!=|=~|&&|\|\|")
 
 
@@ -166,8 +175,8 @@ class Reader:
         self._posix = posix
         self._marked = marked
         self.actions: list[Action] = []
-        #: Whether commands run repeatedly; whether they can go on after the text, in the background.
-        self.repeats = self.lasts = False
+        #: Whether commands run repeatedly; whether they can go on after the text, in the background; whether a test prints a word.
+        self.repeats = self.lasts = self.prints = False
         #: The actions in loops.
         self.looped: list[Action] = []
         self._data = b""
@@ -363,7 +372,8 @@ class Reader:
                     self._redirect(file, depth, empties)
         finally:
             writes = tuple(action for action in self.actions[begin:] if isinstance(action, Write))
-            self.actions.insert(begin, SimpleCommand(tuple(words), about, writes))
+            first = _SILENT.fullmatch(self._slice(0, node.start_byte)) is not None
+            self.actions.insert(begin, SimpleCommand(tuple(words), about, writes, first))
 
     # Redirections.
 
@@ -490,6 +500,7 @@ class Reader:
     def _test(self, node: Any, depth: int) -> None:
         """``[ … ]`` or ``[[ … ]]``: only operators that look; in ``[``, no word that could become an operator."""
         first, last = node.children[0], node.children[-1]
+        self.prints = self.prints or not _NO_ERROR.fullmatch(self._text(node))
         self._demand_alone(first)
         self._demand_alone(last)
         parts = list(self._flat(node, depth))[1:-1]

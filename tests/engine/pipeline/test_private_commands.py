@@ -113,6 +113,7 @@ DO_NOT_SEE = [
     ("bash", {"command": "ls && git log --oneline"}),
     ("run_program", {"argv": ["mkdir", "-p", "notes/inner"]}),
     ("bash", {"command": "git log --oneline | tee notes/log"}),
+    ("run_program", {"argv": ["git", "log", "--format=%an <%ae>"]}),
     ("git", {"operation": "STATUS"}),
     ("git", {"operation": "STATUS", "args": ["-s", "-uno"]}),
     ("git", {"operation": "CHECKOUT", "args": ["-q", "-B", "other", "HEAD"]}),
