@@ -40,7 +40,7 @@ from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.output_facts import DATA_USES, declared_data, wrong_declarations
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.model.schema import schema_of
-from albert_tools.engine.model.schema_validity import fault_in, parameters_of
+from albert_tools.engine.model.schema_validity import fault_in, fault_in_object, parameters_of
 from albert_tools.engine.model.validation import violations
 
 #: Names of tools and of their parameters. They are ASCII identifiers, as in the language.
@@ -509,8 +509,8 @@ def _callback_problems(made: Primitive) -> Iterator[str]:
     if checks is None and made.settings is not None:
         if not isinstance(made.settings, Mapping):
             yield f"`settings` must be a function, or a dict with the schema of each setting, not {made.settings!r}"
-        elif fault := fault_in({"properties": dict(made.settings)}):
-            yield f"`settings` has a schema that is not valid: {fault}"
+        elif fault := fault_in_object({"type": "object", "properties": dict(made.settings)}):
+            yield f"`settings` is not usable: {fault}"
     for option, callback, wanted, arguments in (
         ("preview", made.preview, "async", ("the context", "the arguments")),
         ("refuse", made.refuse, "sync", ("the arguments",)),

@@ -36,14 +36,18 @@ def fault_in(schema: Any) -> str | None:
     return next((fault for each in _inner(schema) if (fault := fault_in(each)) is not None), None)
 
 
+def fault_in_object(schema: Any) -> str | None:
+    """Why a schema can't describe parameters or settings; None if it can: it is that of an object, and all of it can be checked."""
+    return fault_in(schema) or next(_unusable(schema), None)
+
+
 def parameters_of(tool: str, schema: Any) -> list[ToolParameter]:
     """The parameters that the schema of an object describes.
 
     Raises:
         TypeError: The schema is invalid, is not of an object, or has a keyword or a reference that can't be checked.
     """
-    fault = fault_in(schema) or next(_unusable(schema), None)
-    if fault is not None:
+    if (fault := fault_in_object(schema)) is not None:
         raise TypeError(f"{tool}: the schema of its arguments is not usable: {fault}")
     definitions, required = schema.get("$defs", {}), schema.get("required", ())
     parameters = []

@@ -251,9 +251,9 @@ def _by(call: Mapping[str, Any], answers: Mapping[str, Entry]) -> str:
 
 
 def _effect(effect: dict[str, Any]) -> str:
-    return safe(
-        f"{effect.get('kind')} {effect.get('path') or effect.get('command') or effect.get('url') or ''}".strip()
-    )
+    refused = f" ({effect['refused']})" if effect.get("refused") else ""
+    about = effect.get("path") or effect.get("command") or effect.get("url") or ""
+    return safe(f"{effect.get('kind')} {about}{refused}".strip())
 
 
 def _short(value: Any) -> str:
