@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from albert_tools.engine.authority.rate_limit import SESSION, RateLimits
-from albert_tools.engine.model.definition import Json, canonical
+from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import LoopLimits
 from albert_tools.engine.model.messages import brief
@@ -226,8 +226,6 @@ class Sessions:
     def _append(self, session: Session, token_hash: str, counted: Sequence[str] = (), per_hour: int = 0) -> Session:
         """Record a session, as a request of the sessions whose ids are `counted`, with at most `per_hour` of them."""
         entry = opening(session) | {"hash": token_hash}
-        # Its row, beside this entry.
-        entry["used"] = {STORED: len(canonical(entry))}
         with self._ledger.transaction():
             if counted:
                 counts, windows = RateLimits(self._ledger, self._clock), ((SESSION, per_hour),)

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-#: Characters of a command that are searched.
+#: Characters of a command that are searched. A text has up to 500 commands.
 MAX_SEARCHED = 2000
 
 
@@ -24,7 +24,7 @@ class Danger(NamedTuple):
 
 @cache
 def dangers() -> dict[str, Danger]:
-    """All dangers by name, in the order in which they are searched. In any text, that takes linear time."""
+    """All dangers by name, in the order in which they are searched. RE2 takes linear time for any text."""
     import re2
 
     options = re2.Options()

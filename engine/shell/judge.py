@@ -40,7 +40,7 @@ _MAX_FOLDERS = 8
 
 #: Builtins that enter the folder that they name, and those that can enter any folder.
 _CD, _ENTERING = ("cd", "chdir", "pushd"), frozenset("popd builtin command eval trap".split())
-_SHELLS = ("bash", "sh")
+SHELLS = ("bash", "sh")
 #: A module of Python is a program, too: the owner's patterns of `pytest` apply to `python -m pytest`.
 _MODULE = "python -m "
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
@@ -54,7 +54,7 @@ _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
-_NO_CODE = r"[\w ./:=,()\[\]-]*"
+_NO_CODE = r"[\w ./:=,()\[\]+-]*"
 #: What can make `..` in a word: a variable, dots in and beside braces, two dots after a bracket, and, in some shells, a glob after
 #: a dot.
 _CAN_LEAVE = re.compile(r"\0|[\[{].*\.\.|[{,]\.|\.[,}{]|(?:^|/)\.[*?\[]", re.DOTALL)
@@ -135,6 +135,8 @@ class _Judge:
         self._logged, self._prints = False, "<" in source
         #: The files that get what the present command and those around it print.
         self._into: tuple[Write, ...] = ()
+        #: Whether anything can have been printed since the present text for a shell began.
+        self._printed = False
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
         #: Whether a command can go on after the text that has started it.
@@ -152,7 +154,9 @@ class _Judge:
             problem = unclear
         except RecursionError:
             problem = Unreadable("it is nested too deeply")
-        self._prints = self._prints or reader.prints
+        self._prints = self._prints or reader.tests_print
+        # An error names a file that can't be read.
+        self._printed = reader.tests_print or "<" in source
         for action in reader.actions:
             self._act(action, depth)
         self._lasts = self._lasts or reader.lasts
@@ -188,12 +192,12 @@ class _Judge:
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, SimpleCommand):
-            around = self._into
-            if not action.first:
+            around, printed = self._into, self._printed
+            if printed:
                 self._note_printed()
             self._into += action.writes
             self.call(action.argv, action.text, depth)
-            self._into = around
+            self._into, self._printed = around, printed or not _is_silent(action)
             return
         try:
             if isinstance(action, Write):
@@ -276,14 +280,14 @@ class _Judge:
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
             self._prints = self._prints or _prints_files(name, rest)
             return True
-        if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
+        if name in SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
             self.read(rest[1].text, depth + 1, posix=name == "sh")
             return False
         if name in SPECIAL:
             self._prints = self._prints or _prints_files(name, rest)
             self._wrote = SPECIAL[name](rest, about, inner.append, self._start) or self._wrote
             if inner:
-                # `find` prints, and runs them again and again.
+                # `find` prints between the commands that it runs.
                 self._note_printed()
             return True
         # The end of a program can leave those that it has started: in a group of their own, or ignoring the signal.
@@ -334,7 +338,8 @@ class _Judge:
                 self.parts.append(Part("ordinary", about, argv, only_runs=True))
             if key.startswith(_MODULE):
                 self.parts.append(Part("ordinary", about, (key.removeprefix(_MODULE), *_argv(rest)), only_runs=True))
-            self._prints = self._prints or _prints_files(key, rest)
+            # What only reads doesn't run the project's code, as `npm ls`.
+            self._prints = self._prints or table == "reads" or _prints_files(key, rest)
             self._wrote = self._wrote or wrote
             if table == "writes":
                 self._note_written(key == "tee" and all(map(is_log, rest)))
@@ -374,6 +379,16 @@ def _prints_files(key: str, arguments: Sequence[Word]) -> bool:
         return True
     # An error repeats an argument; pytest repeats an expression that it can't read.
     return not all(word.fits(_NO_CODE) for word in arguments)
+
+
+def _is_silent(command: SimpleCommand) -> bool:
+    """Whether a command prints nothing, nor an error that could be code."""
+    if not command.argv or not all(write.target.fits(_NO_CODE) for write in command.writes):
+        return not command.argv
+    name, words = name_of(command.argv[0]), command.argv[1:]
+    if name == "set":
+        return re.fullmatch(r"-[eu]+(o pipefail)?", text_of(words)) is not None
+    return re.fullmatch(allow_list()["no_output"], name, re.VERBOSE) is not None and not _prints_files(name, words)
 
 
 def _argv(words: Sequence[Word]) -> tuple[str, ...]:

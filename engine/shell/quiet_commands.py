@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from albert_tools.engine.shell.judge import judge_argv, judge_command
+from albert_tools.engine.shell.judge import SHELLS, judge_argv, judge_command
 from albert_tools.engine.shell.verdict import Judgement
 
 #: Programs that print the names of files at most, or what another program has printed.
@@ -40,8 +40,9 @@ def is_quiet_command(text: str) -> bool:
 def is_quiet_program(argv: Sequence[str]) -> bool:
     """Whether a program with its arguments prints no content of files."""
     judgement = judge_argv(tuple(argv))
-    # A shell among them reads a text.
-    return not ("<" in judgement.text and any(part.only_runs for part in judgement.parts)) and _is_quiet(judgement)
+    # A shell may read a file: a redirection in its text is no word of a command.
+    runs_shell = any(part.only_runs and part.argv[:1] and part.argv[0] in SHELLS for part in judgement.parts)
+    return not (runs_shell and "<" in judgement.text) and _is_quiet(judgement)
 
 
 def is_quiet_git(operation: str, arguments: Sequence[str]) -> bool:

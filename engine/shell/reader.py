@@ -47,13 +47,11 @@ class Write(NamedTuple):
 
 
 class SimpleCommand(NamedTuple):
-    """A simple command: a program with its arguments, none for assignments alone. `writes` get what it prints. It is `first` if
-    nothing in its text can have printed anything before."""
+    """A simple command: a program with its arguments, none for assignments alone. `writes` get what it prints."""
 
     argv: tuple[Word, ...]
     text: str
     writes: tuple[Write, ...]
-    first: bool
 
 
 class Binding(NamedTuple):
@@ -118,11 +116,6 @@ _SPACE = re.compile(r"(?:[ \t\n]|(?<=[ \t])\\\n)*")
 _DOUBLE_QUOTED = re.compile(r'(?:[^"\\$`]|\\.)*', re.DOTALL)
 _ESCAPED = re.compile(r'\\([$`"\\\n])')
 
-#: Commands that print nothing, nor an error that could be code.
-_SILENT = re.compile(
-    r"\s*((cd|chmod|mkdir|rm|rmdir|sleep|touch|true|:)( [\w./+-]+)*\s*(;|&&|\n)\s*|set -[eu]+(o pipefail)?\s*(;|&&|\n)\s*)*"
-)
-
 _OVERWRITES = frozenset((">", ">|", "&>"))
 _WRITES = _OVERWRITES | {">>", "&>>"}
 _STREAMS = re.compile(r"/dev/(null|stdout|stderr)")
@@ -175,8 +168,10 @@ class Reader:
         self._posix = posix
         self._marked = marked
         self.actions: list[Action] = []
-        #: Whether commands run repeatedly; whether they can go on after the text, in the background; whether a test prints a word.
-        self.repeats = self.lasts = self.prints = False
+        #: Whether commands run repeatedly; whether they can go on after the text, in the background.
+        self.repeats = self.lasts = False
+        #: Whether the error of a test can have a word that is code.
+        self.tests_print = False
         #: The actions in loops.
         self.looped: list[Action] = []
         self._data = b""
@@ -371,9 +366,9 @@ class Reader:
                 if file not in before:
                     self._redirect(file, depth, empties)
         finally:
+            # The command comes before its redirections, and is judged also if one of them can't be read.
             writes = tuple(action for action in self.actions[begin:] if isinstance(action, Write))
-            first = _SILENT.fullmatch(self._slice(0, node.start_byte)) is not None
-            self.actions.insert(begin, SimpleCommand(tuple(words), about, writes, first))
+            self.actions.insert(begin, SimpleCommand(tuple(words), about, writes))
 
     # Redirections.
 
@@ -500,7 +495,7 @@ class Reader:
     def _test(self, node: Any, depth: int) -> None:
         """``[ … ]`` or ``[[ … ]]``: only operators that look; in ``[``, no word that could become an operator."""
         first, last = node.children[0], node.children[-1]
-        self.prints = self.prints or not _NO_ERROR.fullmatch(self._text(node))
+        self.tests_print = self.tests_print or not _NO_ERROR.fullmatch(self._text(node))
         self._demand_alone(first)
         self._demand_alone(last)
         parts = list(self._flat(node, depth))[1:-1]

@@ -37,14 +37,19 @@ from albert_tools.store.record.uses import UseTable
 
 _KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
 _INSERT = "INSERT INTO entries(n, at, kind, run, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
-#: The bytes on the disk for each byte of an entry: it has a hash, is in indexes, and has rows in other tables (measured: 1.5 to 2.2).
-#: Those for a step, besides its data.
-_ROWS, _STEP = 2, 128
+#: Bytes on the disk for each byte of an entry, with its hash, indexes and rows in other tables (measured: 1.5 to 2.2).
+_ENTRY_FACTOR = 2.2
+#: Bytes on the disk for a step, besides its data.
+_STEP_BYTES = 128
 #: How many entries are read in one transaction.
 _BATCH = 1000
 _ENTRIES_AFTER = f"SELECT n, data FROM entries WHERE n > ? ORDER BY n LIMIT {_BATCH}"
 #: Few at once, because a step can have megabytes.
 _STEPS_AFTER = "SELECT run, seq, data FROM steps WHERE (run, seq) > (?, ?) ORDER BY run, seq LIMIT 20"
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 class OpenJournal(Protocol):
@@ -163,7 +168,11 @@ class Record:
             if session:
                 # What is stored for a session is charged to it.
                 used = data.get("used") or {}
-                size = used.get(STORED, 0) + _ROWS * len(content) + sum(_STEP + len(row.data) for row in rows)
+                size = (
+                    used.get(STORED, 0)
+                    + int(_ENTRY_FACTOR * _bytes(content))
+                    + sum(_STEP_BYTES + _bytes(row.data) for row in rows)
+                )
                 data = {**data, "session": session, "used": {**used, STORED: size}}
                 content = encode(data, f"an entry of kind {kind!r}", most)
             before = database.tail
