@@ -17,7 +17,7 @@ from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.record_types import INDEXED, STORED, on_disk
+from albert_tools.engine.model.record_types import INDEX_FACTOR, STORED, on_disk
 from albert_tools.engine.pipeline.lookup import demand_depth
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.harmless import READ_ONLY, is_harmless
@@ -256,8 +256,8 @@ class Authoring(Struct, eq=False):
             if version.author:
                 # Its file is indented (store/tools/storage.py).
                 size = on_disk(len(msgspec_json.format(msgspec_json.encode(version.to_document()), indent=1)))
-                words = len(version.source.encode()) + len(version.definition.description.encode())
-                facts |= {"session": version.author, "used": {STORED: size + INDEXED * words}}
+                indexed = len(version.source.encode()) + len(version.definition.description.encode())
+                facts |= {"session": version.author, "used": {STORED: size + INDEX_FACTOR * indexed}}
             self._record("definition", version.author, **facts)
             self._activate_harmless(version)
         known = total > (before == version.version)

@@ -99,10 +99,10 @@ class Running(Struct, eq=False):
         )
         self._poll_cancellations()
         if name in AGENT_TOOLS and self.agent_tools is not None:
-            handled = sys.exception()
+            caught = sys.exception()
             result = await self.agent_tools.invoke(invocation, log, watch)
             if result.error is not None:
-                forget(result.error, handled)
+                forget(result.error, caught)
             return result
         return await self.pipeline.invoke(invocation, self.context, RequestOptions(log, watch))
 

@@ -26,10 +26,12 @@ GRACE_SECONDS = 3
 IDLE_SECONDS = 10
 #: Strangers at a time: more than a client that has just connected and has not sent its requests yet. Connections of one client.
 MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
-#: All others wait while a line of a head or a chunk of a body is parsed. The chunks of a body that may be small, and the bytes for
-#: each further one. The most lines of an incomplete head, and the bytes that are parsed before this is checked.
+#: All others wait while a request is parsed. Bytes that are parsed at once; the lines of a head that may be incomplete after that.
+_PARSED, _MAX_LINES = 2048, 100
+#: Chunks of a body that may be small, and the bytes for each further one.
 _SMALL_CHUNKS, _CHUNK_BYTES = 64, 512
-_MAX_LINES, _PARSED = 100, 2048
+#: The states of a client whose request is read.
+_READ = (h11.IDLE, h11.SEND_BODY)
 #: Bytes of a head. It may have a token of an identity provider.
 _MAX_HEAD = 64 * 1024
 
@@ -147,9 +149,10 @@ class _Shares:
 
 
 class _Parser(h11.Connection):
-    """Parses requests, but no body in many small chunks."""
+    """Parses requests, but no body in many small chunks. `problem` says why it has refused one."""
 
     _chunks = _bytes = 0
+    problem = ""
 
     def next_event(self) -> Any:
         """The next part of a request."""
@@ -160,7 +163,8 @@ class _Parser(h11.Connection):
             self._chunks += event.chunk_start
             self._bytes += len(event.data)
             if self._chunks > _SMALL_CHUNKS + self._bytes // _CHUNK_BYTES:
-                raise h11.RemoteProtocolError("the chunks of the body are too small")
+                self.problem = "The chunks of the body are too small."
+                raise h11.RemoteProtocolError(self.problem)
         return event
 
 
@@ -169,7 +173,7 @@ class _Protocol(H11Protocol):
 
     def __init__(self, shares: _Shares, admit: Admit, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.conn = _Parser(h11.SERVER, _MAX_HEAD)
+        self.conn = self._parser = _Parser(h11.SERVER, _MAX_HEAD)
         self._shares = shares
         self._admit = admit
         self._has_room = True
@@ -193,7 +197,7 @@ class _Protocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse a request, but no head of many lines, nor such lines behind a body. They would be parsed all at once."""
         for at in range(0, len(data), _PARSED):
-            if self.conn.their_state is h11.DONE:
+            if self.conn.their_state not in _READ:
                 # The next request waits for the answer to this one.
                 self._next += data[at:]
                 self.flow.pause_reading()
@@ -201,8 +205,7 @@ class _Protocol(H11Protocol):
             super().data_received(data[at : at + _PARSED])
             if self.transport.is_closing():
                 return
-            is_read = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
-            if is_read and self.conn.trailing_data[0].count(b"\n") > _MAX_LINES:
+            if self.conn.their_state in _READ and self.conn.trailing_data[0].count(b"\n") > _MAX_LINES:
                 self.send_400_response("The request has too many headers.")
                 return
 
@@ -225,7 +228,7 @@ class _Protocol(H11Protocol):
         if self.cycle is not None:
             self.cycle.disconnected = True
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(msg)
+            super().send_400_response(self._parser.problem or msg)
         else:
             self.transport.close()
 

@@ -12,6 +12,10 @@ from albert_tools.engine.model.folders import within
 _PATH = re.compile(r"(~[\w.-]*)?/[^\s=,;'\"()]*")
 #: Variables that are lists, also with relative folders.
 _LISTS = ("PATH", "_DIRS")
+#: A variable within a value: bash expands its BASH_ENV.
+_VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
+#: The most paths of a value that are followed as if they had spaces.
+_MAX_SPACED = 20
 
 
 def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
@@ -21,17 +25,15 @@ def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
     longest = max(map(len, tops), default=0) + 1
 
     def stays(part: str) -> bool:
-        # Bash expands its BASH_ENV.
-        for text in {part, os.path.expandvars(part)}:
-            found = [*_PATH.finditer(text)]
-            # A path may have spaces, also that of the folder.
-            real = {
-                _real(path) for path in [*(each[0] for each in found), *(text[each.start() :] for each in found[:1])]
-            }
-            named = (text[each.start() : each.start() + longest] for each in found)
-            if any(within(path, *tops) for path in (*real, *named)):
-                return False
-        return True
+        expanded = _VARIABLE.sub(lambda found: environ.get(found[1] or found[2], ""), part)
+        return not any(map(names_one, {part, expanded}))
+
+    def names_one(text: str) -> bool:
+        found = [*_PATH.finditer(text)]
+        # One of the folders can have spaces, and so can a path that leads into it by a link.
+        named = (text[each.start() : each.start() + longest] for each in found)
+        paths = {*(each[0] for each in found), *(text[each.start() :] for each in found[:_MAX_SPACED])}
+        return any(within(path, *tops) for path in (*named, *map(_real, paths)))
 
     left = {name: _only(stays, value, name.endswith(_LISTS)) for name, value in environ.items()}
     return {name: value for name, value in left.items() if value or not environ[name]}
@@ -41,7 +43,7 @@ def _only(stays: Callable[[str], bool], value: str, is_list: bool) -> str:
     """The parts of a list of folders that stay; of any other value, all or nothing."""
     parts = value.split(":")
     staying = [part for part in parts if stays(part)]
-    is_list = is_list or all(part[:1] in ("", "/", "~") for part in parts)
+    is_list = "://" not in value and (is_list or all(part[:1] in ("", "/", "~") for part in parts))
     return ":".join(staying) if is_list or len(staying) == len(parts) else ""
 
 

@@ -40,7 +40,7 @@ from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.output_facts import DATA_USES, declared_data, wrong_declarations
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.model.schema import schema_of
-from albert_tools.engine.model.schema_validity import fault_in, fault_in_object, parameters_of
+from albert_tools.engine.model.schema_validity import fault_in, parameters_of, unchecked
 from albert_tools.engine.model.validation import violations
 
 #: Names of tools and of their parameters. They are ASCII identifiers, as in the language.
@@ -78,7 +78,7 @@ class Primitive(Struct, frozen=True):
     """A tool that is a Python function of the application. The decorator `primitive` documents the fields.
 
     `context` is the name of the parameter that gets the `CallContext`, if the function has such a parameter. `sees_workspace` says
-    whether a process makes the calls that sees the workspace as far as the rules allow, whatever its declared effects are.
+    whether its calls are made by a process that sees the workspace as far as the rules allow, whatever the declared effects are.
     """
 
     definition: ToolDefinition
@@ -509,8 +509,10 @@ def _callback_problems(made: Primitive) -> Iterator[str]:
     if checks is None and made.settings is not None:
         if not isinstance(made.settings, Mapping):
             yield f"`settings` must be a function, or a dict with the schema of each setting, not {made.settings!r}"
-        elif fault := fault_in_object({"type": "object", "properties": dict(made.settings)}):
-            yield f"`settings` is not usable: {fault}"
+        else:
+            for name, schema in made.settings.items():
+                if (fault := fault_in(schema) or next(unchecked(schema, {}), None)) is not None:
+                    yield f"the setting {name!r}: {fault}"
     for option, callback, wanted, arguments in (
         ("preview", made.preview, "async", ("the context", "the arguments")),
         ("refuse", made.refuse, "sync", ("the arguments",)),

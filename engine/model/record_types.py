@@ -23,9 +23,9 @@ class Entry(NamedTuple):
 STORED, QUOTA = "bytes_stored", "records.session_mb"
 #: Bytes of a block of the disk.
 _BLOCK = 4096
-#: The most bytes of the search index for a byte of a source or a description (measured: 3.2, for words of four letters that all
+#: The most bytes in the search index for each byte of a source or a description (measured: 3.2, for words of four letters that all
 #: differ).
-INDEXED = 4
+INDEX_FACTOR = 4
 #: Seconds for which a call counts for rate limits.
 WINDOW_SECONDS = 3600.0
 #: The names of the buckets that count failures of the same request in a row begin with this. A digest of the request follows.

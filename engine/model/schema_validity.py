@@ -36,18 +36,14 @@ def fault_in(schema: Any) -> str | None:
     return next((fault for each in _inner(schema) if (fault := fault_in(each)) is not None), None)
 
 
-def fault_in_object(schema: Any) -> str | None:
-    """Why a schema can't describe parameters or settings; None if it can: it is that of an object, and all of it can be checked."""
-    return fault_in(schema) or next(_unusable(schema), None)
-
-
 def parameters_of(tool: str, schema: Any) -> list[ToolParameter]:
     """The parameters that the schema of an object describes.
 
     Raises:
         TypeError: The schema is invalid, is not of an object, or has a keyword or a reference that can't be checked.
     """
-    if (fault := fault_in_object(schema)) is not None:
+    fault = fault_in(schema) or next(_unusable(schema), None)
+    if fault is not None:
         raise TypeError(f"{tool}: the schema of its arguments is not usable: {fault}")
     definitions, required = schema.get("$defs", {}), schema.get("required", ())
     parameters = []
@@ -63,7 +59,7 @@ def _unusable(schema: Schema) -> Iterator[str]:
     """Why a valid schema can't describe the parameters of a tool."""
     if schema.get("type") != "object":
         yield "its type must be object"
-    yield from _unchecked(schema, schema.get("$defs", {}))
+    yield from unchecked(schema, schema.get("$defs", {}))
     properties = schema.get("properties", {})
     for name in properties:
         if not str(name).isidentifier() or not str(name).isascii():
@@ -80,7 +76,7 @@ def _inner(schema: Schema) -> list[Any]:
     return inner + [s for key in ("properties", "$defs") for s in schema.get(key, {}).values()]
 
 
-def _unchecked(schema: Schema, definitions: Schema) -> Iterator[str]:
+def unchecked(schema: Schema, definitions: Schema) -> Iterator[str]:
     """The keywords and references of a schema that a check would not follow. To ignore them would accept wrong arguments."""
     for key in schema:
         if key not in _KNOWN and not key.startswith("x-"):
@@ -89,7 +85,7 @@ def _unchecked(schema: Schema, definitions: Schema) -> Iterator[str]:
     if not reference.startswith(_REFERENCE) or ("$ref" in schema and reference[len(_REFERENCE) :] not in definitions):
         yield f"there is no {reference!r}"
     for part in _inner(schema):
-        yield from _unchecked(part, definitions)
+        yield from unchecked(part, definitions)
 
 
 def _sound(key: Any, value: Any) -> bool:

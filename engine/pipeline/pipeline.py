@@ -158,7 +158,9 @@ class Pipeline:
         Raises:
             asyncio.CancelledError: The caller was cancelled.
         """
-        began, handled = self._clock(), sys.exception()
+        began = self._clock()
+        # The caller may be handling an error of its own, which becomes the context of ours.
+        caught = sys.exception()
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         span = new_span(None, invocation.trace)
         run = Run(
@@ -215,7 +217,7 @@ class Pipeline:
         except Failure as failure:
             # The result keeps no traceback.
             error = end_of_request(failure, run).copy()
-            forget(failure, handled)
+            forget(failure, caught)
         except asyncio.CancelledError:
             if run.stop is None:
                 raise

@@ -68,13 +68,13 @@ def _past_lists(
 ) -> Iterator[Finding]:
     """Commands, and processes of mounted servers, that can use paths which the lists of a section leave out.
 
-    A section on commands is not compared with git, which is no tool of that category.
+    A section on commands is not compared with commands of other categories, as git.
     """
     if not tools:
         return
-    commands = [p for p in usable if "execute" in p.definition.effects or p.sees_workspace]
+    processes = [p for p in usable if "execute" in p.definition.effects or p.sees_workspace]
     if any(p.definition.category == "execute" for p in tools):
-        commands = [p for p in commands if p.definition.category == "execute" or p.sees_workspace]
+        processes = [p for p in processes if p.definition.category == "execute" or p.sees_workspace]
     uses = {use for p in tools for use in _uses(p, path_rules.FORBIDDEN)}
     uses &= _OF_CATEGORY.get(place.rpartition("categories.")[2], uses)
     example = f"{workspace}/elsewhere/example"
@@ -82,7 +82,7 @@ def _past_lists(
         patterns = key.of(section)
         if patterns is None or PathPatterns([(p, "") for p in patterns], workspace, home).match(example):
             continue
-        if names := _others(policy, path_rules.FORBIDDEN, example, among, commands):
+        if names := _others(policy, path_rules.FORBIDDEN, example, among, processes):
             can, fix = "changed", "write `writable_paths` at the top of the file, which holds for every tool"
             if "read" in among:
                 can, fix = "used", "write `allowed_paths` under these, too"
@@ -113,8 +113,7 @@ def _uses(primitive: Primitive, key: ListKey) -> set[str]:
     paths in the workspace."""
     effects = set(primitive.definition.effects)
     if key is host_rules.FORBIDDEN:
-        reaches = primitive.sees_workspace or "execute" in effects
-        return {"GET"} if primitive.urls or (reaches and "network" in effects) else set()
+        return {"GET"} if primitive.urls or effects >= {"execute", "network"} else set()
     if primitive.sees_workspace:
         return {"read", "write", "delete"}
     if not primitive.paths:

@@ -251,7 +251,7 @@ def _by(call: Mapping[str, Any], answers: Mapping[str, Entry]) -> str:
 
 
 def _effect(effect: dict[str, Any]) -> str:
-    refused = f" ({effect['refused']})" if effect.get("refused") else ""
+    refused = f", refused ({effect['refused']})" if effect.get("refused") else ""
     about = effect.get("path") or effect.get("command") or effect.get("url") or ""
     return safe(f"{effect.get('kind')} {about}{refused}".strip())
 

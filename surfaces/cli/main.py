@@ -160,10 +160,11 @@ def _read(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespa
         word = wrong[0].partition("=")[0]
         known = [name for action in command._actions for name in action.option_strings]
         if word in known:
-            raise Usage(f"{word} stands before `{command.prog.removeprefix('albert ')}`", "write it behind that")
+            raise Usage(f"{word} must follow `{command.prog.removeprefix('albert ')}`", f"see {command.prog} --help")
         raise Usage(f"there is no option {word}{did_you_mean(word, known)}", f"see {command.prog} --help")
-    if left and hasattr(options, "arguments"):
-        options.arguments = [*options.arguments, *left]
+    several = next((a.dest for a in command._actions if not a.option_strings and a.nargs in ("*", "+")), None)
+    if left and several is not None:
+        setattr(options, several, [*getattr(options, several), *left])
     elif left:
         usage = " ".join(command.format_usage().split())
         raise Usage(f"{command.prog.removeprefix('albert ')} takes no argument {left[0]!r}", usage)

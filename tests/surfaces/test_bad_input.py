@@ -53,7 +53,7 @@ CASES = [
     (["tools", "extra"], 2, "tools takes no argument 'extra'"),
     (["tools", "--jsn"], 2, "no option --jsn; did you mean '--json'?"),
     (["tools", "--frobnicate"], 2, "no option --frobnicate"),
-    (["--all", "tools"], 2, "--all stands before `tools`"),
+    (["--all", "tools"], 2, "--all must follow `tools`"),
     (["completion", "tcsh"], 2, "invalid choice"),
 ]
 

@@ -19,7 +19,7 @@ from albert_tools.engine.model.environment import outside
         ("{link}/bin:/usr/bin", "/usr/bin"),
         ("--require {link}/.pnp.cjs", None),
         ("~/pro j/bin:/usr/bin", "/usr/bin"),
-        ("$HOME/pro j/tools.sh", None),
+        ("--require /opt/a.js --require {link} x/b.js", None),
         ("/home{top}/bin:https://example.org{top}/x:{top}s", "/home{top}/bin:https://example.org{top}/x:{top}s"),
         ("unix:path=/run/user/1000/bus", "unix:path=/run/user/1000/bus"),
         ("", ""),
@@ -32,6 +32,7 @@ def test_the_parts_that_name_a_path_in_a_folder_are_left_out(
     top, link = tmp_path / "pro j", tmp_path / "link"
     top.mkdir()
     link.symlink_to(top)
+    (tmp_path / "link x").symlink_to(top)
     names = {"top": str(top), "link": str(link)}
     found = outside({"X": value.format(**names)}, str(top))
     assert found == ({} if left is None else {"X": left.format(**names)})
@@ -40,3 +41,8 @@ def test_the_parts_that_name_a_path_in_a_folder_are_left_out(
 def test_a_list_keeps_its_relative_folders() -> None:
     given = {"PATH": "./bin:/work/.venv/bin:/usr/bin", "PYTHONPATH": "src:/work/lib", "XDG_DATA_DIRS": "/work/x"}
     assert outside(given, "/work") == {"PATH": "./bin:/usr/bin", "PYTHONPATH": "src"}
+
+
+def test_other_variables_in_a_value_are_expanded() -> None:
+    given = {"DIR": "/other", "BASH_ENV": "${DIR}/../work/x", "SITE_PATH": "https://h:/work/a"}
+    assert outside(given, "/work") == {"DIR": "/other"}

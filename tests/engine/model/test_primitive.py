@@ -186,8 +186,11 @@ class Awaited:
         (lambda: primitive(preview=one_argument)(a_fine), "`preview` must take the context and the arguments"),  # type: ignore[arg-type]
         (lambda: primitive(preview="text")(a_fine), "`preview` must be a function, not 'text'"),  # type: ignore[arg-type]
         (lambda: primitive(settings=5)(a_fine), "`settings` must be a function, or a dict with the schema of each"),  # type: ignore[arg-type]
-        (lambda: primitive(settings={"x": 5})(a_fine), "`settings` is not usable: a schema is a dict, not 5"),  # type: ignore[dict-item]
-        (lambda: primitive(settings={"x": {"maximun": 3}})(a_fine), "`settings` is not usable: the keyword 'maximun'"),
+        (lambda: primitive(settings={"x": 5})(a_fine), "the setting 'x': a schema is a dict, not 5"),  # type: ignore[dict-item]
+        (
+            lambda: primitive(settings={"x": {"maximun": 3}})(a_fine),
+            "the setting 'x': the keyword 'maximun' is not supported",
+        ),
         (lambda: primitive(refuse=one_argument)(a_fine), "`refuse` must be an ordinary `def`"),
         (lambda: primitive(refuse=Awaited())(a_fine), "`refuse` must be an ordinary `def`"),
         (lambda: primitive(refuse=lambda: None)(a_fine), "`refuse` must take the arguments"),  # type: ignore[arg-type, misc]

@@ -91,11 +91,12 @@ async def find(context: CallContext, name: str) -> str:
 async def gather(text: str) -> None:
     """Fail within a group of tasks, which has a variable for its error."""
 
-    async def fail() -> None:
-        raise ValueError("one of several")
+    async def fail_one(argument: str) -> None:
+        problem = ValueError(len(argument))
+        raise problem
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(fail())
+        group.create_task(fail_one(text))
 
 
 async def test_errors_before_the_last_one_keep_no_arguments(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ async def test_errors_before_the_last_one_keep_no_arguments(tmp_path: Path) -> N
             assert not (await service.invoke("gather", {"text": MARK})).ok
             await asyncio.sleep(0)
             frames = [each for each in gc.get_objects() if isinstance(each, FrameType)]
-            assert not [f for f in frames if f.f_code.co_name == "gather"]
+            assert not [f for f in frames if f.f_code.co_name in ("gather", "fail_one")]
 
 
 async def test_a_coroutine_that_has_caught_the_error_goes_on(tmp_path: Path) -> None:
