@@ -114,11 +114,15 @@ def _other_rates(examined: Examined) -> Iterator[tuple[str, float]]:
 
 
 def _lint_size(examined: Examined) -> Iterator[Finding]:
-    """Find sizes that no tool of the section can write."""
-    size, most = SIZE.of(examined.section), MAX_WRITE // MiB
+    """Find sizes that limit no tool of the section, or that none of them can write."""
+    size, most, place = SIZE.of(examined.section), MAX_WRITE // MiB, f"{examined.place}.{SIZE.name}"
+    if size is None or not examined.tools:
+        return
+    if all("execute" in d.effects and FILE_USES.intersection(d.effects) for d in examined.tools):
+        yield place, "the files that a command writes are not limited by it"
     uses = [FILE_USES.intersection(d.declared.uses.values()) for d in examined.tools]
-    if size is not None and size > most and uses and all(use == {"write"} for use in uses):
-        yield f"{examined.place}.{SIZE.name}", f"{size:g} MiB are never reached: at most {most} can be written"
+    if size > most and all("write" in use for use in uses):
+        yield place, f"{size:g} MiB are never reached: at most {most} can be written"
 
 
 SIZES = RuleKind((SIZE,), effects=FILE_USES, uses=FILE_USES, not_for="touches no files", lint=_lint_size)

@@ -17,6 +17,7 @@ TOOLS = [
     ToolDefinition("http_request", "", (), {}, ("network",)),
     ToolDefinition("bash", "", (), {}, ("execute",), declared=Declared({"command": "shell"})),
     ToolDefinition("tests", "", (), {}, ("execute",), timeout=3600),
+    ToolDefinition("build", "", (), {}, ("read", "write", "execute")),
     ToolDefinition("vcs", "", (ToolParameter("op", {"enum": ["push", "log"]}),), {}, declared=_OPERATION, effects=()),
     ToolDefinition("free", "", (ToolParameter("op", {"type": "string"}),), {}, declared=_OPERATION, effects=("write",)),
     ToolDefinition("put", "", (), {}, ("write",), declared=Declared({"path": "write"})),
@@ -135,6 +136,10 @@ TOOLS = [
         (
             {"tools": {"put": {"max_file_size_mb": 101}, "read_file": {"max_file_size_mb": 101}}},
             ["tools.put.max_file_size_mb: 101 MiB are never reached: at most 100 can be written"],
+        ),
+        (
+            {"tools": {"build": {"max_file_size_mb": 1}}},
+            ["tools.build.max_file_size_mb: the files that a command writes are not limited by it"],
         ),
         ({"free_hosts": ["a.example"], "writable_paths": ["src/**"]}, []),
         (
