@@ -210,7 +210,9 @@ class _Protocol(H11Protocol):
                 return
 
     def on_response_complete(self) -> None:
-        """Read the next request."""
+        """Read the next request. Of a stranger, nobody reads what is left of the present one."""
+        if self.conn.their_state is h11.SEND_BODY and self._shares.is_stranger(self):
+            self.transport.close()
         super().on_response_complete()
         received, self._next = self._next, b""
         if not self.transport.is_closing():
