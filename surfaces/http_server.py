@@ -8,6 +8,7 @@ and one more closes the oldest. So who shows a token at once always gets in, how
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -27,7 +28,11 @@ IDLE_SECONDS = 10
 #: Strangers at a time: more than a client that has just connected and has not sent its requests yet. Connections of one client.
 MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
 #: All others wait while a request is parsed. Bytes that are parsed at once; the lines of a head that may be incomplete after that.
-_PARSED, _MAX_LINES = 2048, 100
+_PARSED, _MAX_LINES = 1024, 100
+#: To parse a row of blanks, h11 takes the square of its length.
+_BLANKS = re.compile(rb"[ \t]{100}")
+#: Bytes that are read of a stranger's request after it was answered.
+_MAX_LATE = 64 * 1024
 #: Chunks of a body that may be small, and the bytes for each further one.
 _SMALL_CHUNKS, _CHUNK_BYTES = 64, 512
 #: The states of a client whose request is read.
@@ -179,6 +184,8 @@ class _Protocol(H11Protocol):
         self._has_room = True
         #: What was received before the answer to the present request.
         self._next = b""
+        #: The bytes that were received of a stranger after an answer.
+        self._late = 0
         #: The bytes that the client had not taken when this was looked at last.
         self._unsent = 0
         self.app = cast(Any, self._handle)
@@ -195,24 +202,28 @@ class _Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse a request, but no head of many lines, nor such lines behind a body. They would be parsed all at once."""
+        """Parse a request, but no head of many lines or blanks, nor such lines behind a body. They would be parsed all at once."""
         for at in range(0, len(data), _PARSED):
             if self.conn.their_state not in _READ:
                 # The next request waits for the answer to this one.
                 self._next += data[at:]
                 self.flow.pause_reading()
                 return
-            super().data_received(data[at : at + _PARSED])
+            part = data[at : at + _PARSED]
+            super().data_received(part)
+            if self.conn.our_state is h11.DONE and self._shares.is_stranger(self):
+                self._late += len(part)
+                if self._late > _MAX_LATE:
+                    self.transport.close()
             if self.transport.is_closing():
                 return
-            if self.conn.their_state in _READ and self.conn.trailing_data[0].count(b"\n") > _MAX_LINES:
-                self.send_400_response("The request has too many headers.")
+            rest = self.conn.trailing_data[0] if self.conn.their_state in _READ else b""
+            if rest.count(b"\n") > _MAX_LINES or _BLANKS.search(rest):
+                self.send_400_response("The request has too many headers, or too many blanks in them.")
                 return
 
     def on_response_complete(self) -> None:
-        """Read the next request. Of a stranger, nobody reads what is left of the present one."""
-        if self.conn.their_state is h11.SEND_BODY and self._shares.is_stranger(self):
-            self.transport.close()
+        """Read the next request."""
         super().on_response_complete()
         received, self._next = self._next, b""
         if not self.transport.is_closing():

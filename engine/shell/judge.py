@@ -46,8 +46,8 @@ _MODULE = "python -m "
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
-#: An option by which a program tells what it does.
-_VERBOSE = re.compile(r"^-\w*v|^--v")
+#: An option by which a program tells what it does, or has errors about files that nobody named.
+_VERBOSE = re.compile(r"^-\w*[cRv]|^--[crv]")
 #: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
 #: a closed pipe ends `timeout` itself before.
 _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
@@ -293,6 +293,8 @@ class _Judge:
         # The end of a program can leave those that it has started: in a group of their own, or ignoring the signal.
         leaves = name == "timeout" and (self._limited or not _ENDS_ALL.match(text_of(rest)))
         self._lasts = self._lasts or leaves or name == "kill"
+        # Bash prints the text of a subshell that a signal has ended.
+        self._prints = self._prints or (name in ("timeout", "kill") and re.search(r"[$`]", self._source) is not None)
         # An argument of `env`.
         folders = [word.text for word in rest if "=" in word.text and names_folder(word.text.partition("=")[0])]
         self._imports = self._imports or bool(folders)

@@ -41,8 +41,9 @@ def is_quiet_program(argv: Sequence[str]) -> bool:
     """Whether a program with its arguments prints no content of files."""
     judgement = judge_argv(tuple(argv))
     # A shell may read a file: a redirection in its text is no word of a command.
-    runs_shell = any(part.only_runs and part.argv[:1] and part.argv[0] in SHELLS for part in judgement.parts)
-    return not (runs_shell and "<" in judgement.text) and _is_quiet(judgement)
+    programs = {part.argv[0].rpartition("/")[2] for part in judgement.parts if part.only_runs and part.argv}
+    reads = "<" in judgement.text and not programs.isdisjoint(SHELLS)
+    return not reads and _is_quiet(judgement)
 
 
 def is_quiet_git(operation: str, arguments: Sequence[str]) -> bool:

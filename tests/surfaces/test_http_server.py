@@ -90,6 +90,9 @@ async def test_a_request_that_takes_long_to_parse_is_refused(caplog: pytest.LogC
     assert b"The chunks of the body are too small." in await answer("/", chunks(70, 1), end)
     assert (await answer("/", end, more=lines)).startswith(refused)
     assert (await answer("/", b"0\r\n", lines, b"\r\n")).startswith(refused)
+    for blanks in (b"a:" + b" " * 9000 + b"\0\r\n", b"a:" + b"\t" * 9000 + b"\0\r\n"):
+        assert (await answer("/", end, more=blanks)).startswith(refused)
+    assert (await answer("/", b"5;" + b" " * 9000 + b"\n\r\n")).startswith(refused)
     assert (await answer("/early", chunks(1, 1), chunks(40_000, 1), end)).startswith(b"HTTP/1.1 200 ")
     # Requests that were sent before the answer are read one after the other.
     get = b"GET / HTTP/1.1\r\nHost: x\r\n"

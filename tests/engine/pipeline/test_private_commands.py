@@ -71,6 +71,7 @@ SEE = [
     ("run_program", {"argv": ["sh", "-c", "cat cust*"]}),
     ("run_program", {"argv": ["make"]}),
     ("run_program", {"argv": ["bash", "-c", "tee < customers.csv"]}),
+    ("run_program", {"argv": ["timeout", "5", "/bin/sh", "-c", "tr a a < linked"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:customers.csv"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:conf/secret.txt"], "cwd": "notes"}),
