@@ -32,7 +32,7 @@ _PARSED, _MAX_LINES = 1024, 100
 #: To parse a row of blanks, h11 takes the square of its length.
 _BLANKS = re.compile(rb"[ \t]{100}")
 #: Bytes that are read of a stranger's request after it was answered.
-_MAX_LATE = 64 * 1024
+_MAX_LATE = 256 * 1024
 #: Chunks of a body that may be small, and the bytes for each further one.
 _SMALL_CHUNKS, _CHUNK_BYTES = 64, 512
 #: The states of a client whose request is read.

@@ -389,7 +389,7 @@ def _is_silent(command: SimpleCommand) -> bool:
         return not command.argv
     name, words = name_of(command.argv[0]), command.argv[1:]
     if name == "set":
-        return re.fullmatch(r"-[eu]+(o pipefail)?", text_of(words)) is not None
+        return re.fullmatch(r"(-[eu]+|-[eu]*o pipefail| )+", text_of(words)) is not None
     return re.fullmatch(allow_list()["no_output"], name, re.VERBOSE) is not None and not _prints_files(name, words)
 
 

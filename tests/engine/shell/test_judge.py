@@ -267,7 +267,7 @@ def test_attacks_ask(command: str) -> None:
         "timeout 60 nohup make > out.txt",
         "bash -c 'make' > out.txt",
         "bash -c 'cd src && make test && make lint' > out.log",
-        "bash -c 'set -euo pipefail; export CI=1; # note\ncd \"src\" || exit 1; make' > out.txt",
+        "bash -c 'set -e -u -o pipefail; export CI=1; # note\ncd \"src\" || exit 1; make' > out.txt",
         "bash -c '" + "mkdir -p x\n\n" * 40 + "make' > out.txt",
         "uv run pytest -q > out.txt",
         "chmod +x run.sh && timeout -s KILL 60 make > a.log 2>&1 && make test",
