@@ -14,8 +14,8 @@ _PATH = re.compile(r"(~[\w.-]*)?/[^\s=,;'\"()]*")
 _LISTS = ("PATH", "_DIRS")
 #: A variable within a value: bash expands its BASH_ENV.
 _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
-#: The most paths of a value that are followed as if they had spaces.
-_MAX_SPACED = 20
+#: The most paths of a value that are followed as if they had spaces, and the characters of a path.
+_MAX_SPACED, _MAX_PATH = 20, 4096
 
 
 def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
@@ -48,4 +48,4 @@ def _only(stays: Callable[[str], bool], value: str, is_list: bool) -> str:
 
 
 def _real(path: str) -> str:
-    return os.path.realpath(os.path.expanduser(path))
+    return os.path.realpath(os.path.expanduser(path[:_MAX_PATH]))
