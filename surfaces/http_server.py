@@ -20,6 +20,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from albert_tools.engine.model.bounds import KiB
+
 LOOPBACK = "127.0.0.1"
 #: Seconds that requests have to end when the server is stopped.
 GRACE_SECONDS = 3
@@ -28,17 +30,17 @@ IDLE_SECONDS = 10
 #: Strangers at a time: more than a client that has just connected and has not sent its requests yet. Connections of one client.
 MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
 #: All others wait while a request is parsed. Bytes that are parsed at once; the lines of a head that may be incomplete after that.
-_PARSED, _MAX_LINES = 1024, 100
+_PARSED, _MAX_LINES = KiB, 100
 #: To parse a row of blanks, h11 takes the square of its length.
 _BLANKS = re.compile(rb"[ \t]{100}")
 #: Bytes that are read of a stranger's request after it was answered.
-_MAX_LATE = 256 * 1024
+_MAX_LATE = 256 * KiB
 #: Chunks of a body that may be small, and the bytes for each further one.
 _SMALL_CHUNKS, _CHUNK_BYTES = 64, 512
 #: The states of a client whose request is read.
 _READ = (h11.IDLE, h11.SEND_BODY)
 #: Bytes of a head. It may have a token of an identity provider.
-_MAX_HEAD = 64 * 1024
+_MAX_HEAD = 64 * KiB
 
 #: The name of the client whose token or cookie a request has; None if it has none that is valid.
 ClientOf = Callable[[Scope], str | None]

@@ -21,7 +21,6 @@ _MAX_SPACED, _MAX_PATH = 20, 4096
 def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
     """The variables without what names a path in one of the folders `tops`, where tools could write programs and modules. Relative
     paths stay, so start a program outside of `tops`."""
-
     longest = max(map(len, tops), default=0) + 1
 
     def stays(part: str) -> bool:

@@ -68,7 +68,7 @@ def _past_lists(
 ) -> Iterator[Finding]:
     """Commands, and processes of mounted servers, that can use paths which the lists of a section leave out.
 
-    A section on commands is not compared with commands of other categories, as git.
+    A section on commands is not compared with commands of another category, such as git.
     """
     if not tools:
         return

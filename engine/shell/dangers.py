@@ -45,7 +45,7 @@ def dangers() -> dict[str, Danger]:
 
 def danger_in(command: str, text: str) -> Danger | None:
     """The first danger that a command matches, or else the whole text that it stands in; None for neither."""
-    searched, wide = _searched(command), _wide_in(text[:MAX_SEARCHED])
+    searched, wide = _searched(command), _wide_in(_searched(text))
     for danger in dangers().values():
         if danger.name in wide if danger.wide else danger.pattern.search(searched):
             return danger
@@ -53,10 +53,9 @@ def danger_in(command: str, text: str) -> Danger | None:
 
 
 @lru_cache(maxsize=4)
-def _wide_in(text: str) -> frozenset[str]:
+def _wide_in(text: bytes) -> frozenset[str]:
     """The names of the wide dangers in a text, which is searched once for all its commands."""
-    searched = _searched(text)
-    return frozenset(danger.name for danger in dangers().values() if danger.wide and danger.pattern.search(searched))
+    return frozenset(danger.name for danger in dangers().values() if danger.wide and danger.pattern.search(text))
 
 
 def _searched(text: str) -> bytes:

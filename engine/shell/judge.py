@@ -306,6 +306,7 @@ class _Judge:
             if runner is not None and (rest or key != "env"):
                 self._demand_unwritten(bool(runner.get("builds")), about)
                 run_inner(key, runner, rest[length:], about, inner.append, self._start)
+                # Its own words, without the command that it runs.
                 own = rest[: max(0, len(rest) - sum(map(len, inner)))]
                 self._prints = self._prints or not all(word.fits(_NO_CODE) for word in own)
                 self.parts += (Part("ordinary", text) for text in folders)
@@ -340,7 +341,7 @@ class _Judge:
                 self.parts.append(Part("ordinary", about, argv, only_runs=True))
             if key.startswith(_MODULE):
                 self.parts.append(Part("ordinary", about, (key.removeprefix(_MODULE), *_argv(rest)), only_runs=True))
-            # What only reads doesn't run the project's code, as `npm ls`.
+            # Programs that only read don't run the project's code, such as `npm ls`.
             self._prints = self._prints or table == "reads" or _prints_files(key, rest)
             self._wrote = self._wrote or wrote
             if table == "writes":
@@ -385,8 +386,10 @@ def _prints_files(key: str, arguments: Sequence[Word]) -> bool:
 
 def _is_silent(command: SimpleCommand) -> bool:
     """Whether a command prints nothing, nor an error that could be code."""
-    if not command.argv or not all(write.target.fits(_NO_CODE) for write in command.writes):
-        return not command.argv
+    if not command.argv:
+        return True
+    if not all(write.target.fits(_NO_CODE) for write in command.writes):
+        return False
     name, words = name_of(command.argv[0]), command.argv[1:]
     if name == "set":
         return re.fullmatch(r"(-[eu]+|-[eu]*o pipefail| )+", text_of(words)) is not None
