@@ -44,6 +44,9 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     life = Life(folder, 2)
     for _ in range(150):
         life.step()
+    # Which session sees something depends on the random ids of sessions.
+    while not life.record.database.rows("SELECT * FROM seen"):
+        life.step()
     journal = begun(Runs(life.records[0]), RUN, {"program": "b3:00"})
     journal.append({"step": "0"})
     life.records[0].append("queued", {"run": RUN, "queue": "q", "priority": 1, "workspace": "/w"})
