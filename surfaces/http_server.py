@@ -176,7 +176,10 @@ class _Parser(h11.Connection):
 
 
 class _Protocol(H11Protocol):
-    """A connection. It is closed if it stays without a whole request, or a stranger: uvicorn would wait for ever."""
+    """A connection. It is closed if it stays without a whole request, or a stranger: uvicorn would wait for ever.
+
+    uvicorn's faster parser, httptools, loses the body of a request that asks for HTTP/2 (Kludex/uvicorn#2722).
+    """
 
     def __init__(self, shares: _Shares, admit: Admit, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -237,6 +240,10 @@ class _Protocol(H11Protocol):
         super().handle_events()
         if self.cycle is not before:
             self._has_room = self._shares.show(self, cast(Scope, self.scope))
+
+    def _should_upgrade(self) -> bool:
+        """Go on with HTTP/1.1. Java's client asks for HTTP/2 with each request, and uvicorn would log each time that it refuses."""
+        return False
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what can't be read. Its request can have been answered before; otherwise it gets no other answer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from typing import Any
 
@@ -67,6 +68,8 @@ async def test_a_request_that_takes_long_to_parse_is_refused(caplog: pytest.LogC
     listening, port = http_server.listen(http_server.LOOPBACK, 0)
     serving = asyncio.create_task(http_server.serve(app, listening, 8, lambda _: None, ready.set))
     await ready.wait()
+    # uvicorn's logger passes nothing on.
+    logging.getLogger("uvicorn").addHandler(caplog.handler)
 
     async def answer(path: str, *parts: bytes, more: bytes = b"Connection: close\r\n") -> bytes:
         reader, writer = await asyncio.open_connection(http_server.LOOPBACK, port)
@@ -98,10 +101,16 @@ async def test_a_request_that_takes_long_to_parse_is_refused(caplog: pytest.LogC
     get = b"GET / HTTP/1.1\r\nHost: x\r\n"
     several = [end, (get + b"\r\n") * 200, get + b"Connection: close\r\n\r\n"]
     assert (await answer("/", *several, more=b"")).count(b"HTTP/1.1 200 ") == 202
-    for more in (b"", b"Connection: upgrade\r\nUpgrade: x\r\n"):
+    to_http2 = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+    # A client that asks for HTTP/2 is answered, and logged no more than another.
+    before = len(caplog.records)
+    assert b"5 bytes" in await answer("/", chunks(1, 5), end, get + b"Connection: close\r\n\r\n", more=to_http2)
+    assert len(caplog.records) == before
+    for more in (b"", to_http2):
         late = (await answer("/", end + get + lines + b"\r\n", more=more)).partition(b"0 bytes")[2]
         assert late.startswith(refused)
     assert not any(record.exc_info for record in caplog.records)
+    logging.getLogger("uvicorn").removeHandler(caplog.handler)
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
 
