@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
@@ -224,8 +224,8 @@ def sign_in_of(read: RulesDocument, marks: Marks | None) -> SignIn | None:
     return validated(SignInPart, {"sign_in": read.sign_in}, marks or {}).rules()
 
 
-def validated(model: type[_Model], value: Any, marks: Marks) -> _Model:
-    """A value of YAML as a model.
+def validated(model: type[_Model], value: Any, marks: Marks, names: Sequence[str] = ()) -> _Model:
+    """A value of YAML as a model. `names` are its keys, if they are not those of the rules.
 
     Raises:
         Mistaken: it has mistakes.
@@ -233,7 +233,7 @@ def validated(model: type[_Model], value: Any, marks: Marks) -> _Model:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise Mistaken("; ".join(_mistake(e, marks) for e in error.errors()[:_MAX_MISTAKES])) from None
+        raise Mistaken("; ".join(_mistake(e, marks, names or _NAMES) for e in error.errors()[:_MAX_MISTAKES])) from None
 
 
 def numbers_of(document: BaseModel) -> dict[str, Any]:
@@ -274,7 +274,7 @@ def _where(place: tuple[Any, ...], marks: Marks) -> str:
     return f"line {at[0]}, column {at[1]}: " if at else ""
 
 
-def _mistake(error: Any, marks: Marks) -> str:
+def _mistake(error: Any, marks: Marks, names: Sequence[str]) -> str:
     """Convert an error of pydantic to a sentence with its position."""
     # For a wrong key of a mapping, pydantic appends "[key]" to the place.
     place = tuple(part for part in error["loc"] if part != "[key]")
@@ -284,7 +284,7 @@ def _mistake(error: Any, marks: Marks) -> str:
         if name in SectionDocument.model_fields:
             return f"{where}{name}: write it in the section of a tool or a category: `tools: {{bash: {{{name}: …}}}}`"
         key = str(place[-1])
-        return f"{where}{name}: there is no such key{' here' if key in _NAMES else did_you_mean(key, _NAMES)}"
+        return f"{where}{name}: there is no such key{' here' if key in names else did_you_mean(key, names)}"
     message = error["msg"].removeprefix("Value error, ")
     if error["input"] is None:
         message = "it has no value; write one, or remove the key"

@@ -87,7 +87,7 @@ def read_expectations(file: Path) -> list[Expected]:
     """
     try:
         document, marks = read_yaml(file)
-        groups = validated(_Document, document, marks).root
+        groups = validated(_Document, document, marks, [*_Group.model_fields, *_Session.model_fields]).root
     except OSError:
         raise _wrong(file, "there is no such file") from None
     except (ValueError, Mistaken) as why:

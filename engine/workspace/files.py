@@ -195,7 +195,7 @@ def _too_large(path: str, what: str, limit: int) -> Failure:
     return Failure(
         "too_large",
         f"{show(path)} {what}, and {limit:,} is the most that can be read",
-        hint="read a part of it, with offset and limit",
+        hint="read a part of it, with a tool that has offset and limit",
     )
 
 

@@ -193,7 +193,10 @@ async def test_a_part_of_a_file_that_is_too_large(context: Any, root: Path) -> N
     (root / "a").write_text("0123456789\n" * 1000)
     with pytest.raises(Failure) as caught:
         await read(context, "a")
-    assert (caught.value.code, caught.value.hint) == ("too_large", "read a part of it, with offset and limit")
+    assert (caught.value.code, caught.value.hint) == (
+        "too_large",
+        "read a part of it, with a tool that has offset and limit",
+    )
     assert await read(context, "a", offset=500, limit=9) == "0123456789\n" * 9
     for limit in (10, None):
         with pytest.raises(Failure) as caught:

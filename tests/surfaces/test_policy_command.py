@@ -429,7 +429,9 @@ def test_a_call_that_can_not_be_made_is_not_denied(ruled: Any) -> None:
         ("- {}", "it expects no decision"),
         ("deny: [bash]", "the document: input should be a valid list"),
         ("- alow: [bash]", "line 1, column 3: 0.alow: there is no such key; did you mean 'allow'?"),
-        ("- {tool: bash, arguments: {}}", "0.arguments: there is no such key here"),
+        ("- {tool: bash, arguments: {}}", "0.arguments: there is no such key"),
+        # A key of the rules is none here.
+        ("- {call: bash}", "0.call: there is no such key; did you mean 'allow'?"),
         ("- deny: [bash]\n  mode: CALM", "line 2, column 3: 0.mode: input should be 'NORMAL', 'ALERT', "),
         (
             "- deny: [{read_file: {}, bash: {}}]",
