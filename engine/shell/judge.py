@@ -154,9 +154,9 @@ class _Judge:
             problem = unclear
         except RecursionError:
             problem = Unreadable("it is nested too deeply")
-        self._prints = self._prints or reader.tests_print
+        self._prints = self._prints or reader.prints_code
         # An error names a file that can't be read.
-        self._printed = reader.tests_print or "<" in source
+        self._printed = reader.prints_code or "<" in source
         for action in reader.actions:
             self._act(action, depth)
         self._lasts = self._lasts or reader.lasts
@@ -293,8 +293,6 @@ class _Judge:
         # The end of a program can leave those that it has started: in a group of their own, or ignoring the signal.
         leaves = name == "timeout" and (self._limited or not _ENDS_ALL.match(text_of(rest)))
         self._lasts = self._lasts or leaves or name == "kill"
-        # Bash prints the text of a subshell that a signal has ended.
-        self._prints = self._prints or (name in ("timeout", "kill") and re.search(r"[$`]", self._source) is not None)
         # An argument of `env`.
         folders = [word.text for word in rest if "=" in word.text and names_folder(word.text.partition("=")[0])]
         self._imports = self._imports or bool(folders)

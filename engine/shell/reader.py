@@ -115,6 +115,9 @@ _BLANK = re.compile(r"(?:[ \t]+(?:\\\n[ \t]*)*)?")
 _SPACE = re.compile(r"(?:[ \t\n]|(?<=[ \t])\\\n)*")
 _DOUBLE_QUOTED = re.compile(r'(?:[^"\\$`]|\\.)*', re.DOTALL)
 _ESCAPED = re.compile(r'\\([$`"\\\n])')
+#: What bash takes for letters, and make or another shell for the beginning of code.
+_QUOTED_CODE = {"raw_string": re.compile("[$`]"), "ansi_c_string": re.compile(r"(?<=.)[\\$`]", re.DOTALL)}
+_ESCAPED_CODE = re.compile(r"\\[$`]")
 
 _OVERWRITES = frozenset((">", ">|", "&>"))
 _WRITES = _OVERWRITES | {">>", "&>>"}
@@ -170,8 +173,8 @@ class Reader:
         self.actions: list[Action] = []
         #: Whether commands run repeatedly; whether they can go on after the text, in the background.
         self.repeats = self.lasts = False
-        #: Whether the error of a test can have a word that is code.
-        self.tests_print = False
+        #: Whether bash can print a word of the text that is code: in the error of a test, or with all that a signal has ended.
+        self.prints_code = False
         #: The actions in loops.
         self.looped: list[Action] = []
         self._data = b""
@@ -424,6 +427,7 @@ class Reader:
         kind, text = node.type, self._text(node)
         if kind in _WORD_PATTERNS and not _WORD_PATTERNS[kind].fullmatch(text):
             raise Unreadable("it has a word that cannot be read with certainty", text)
+        self.prints_code = self.prints_code or _QUOTED_CODE.get(kind, _ESCAPED_CODE).search(text) is not None
         if kind in ("word", "number"):
             unescaped = re.sub(r"\\.", "", text)
             single = not re.search(r"[*?\[]", unescaped) and not _has_braces(unescaped)
@@ -495,7 +499,7 @@ class Reader:
     def _test(self, node: Any, depth: int) -> None:
         """``[ … ]`` or ``[[ … ]]``: only operators that look; in ``[``, no word that could become an operator."""
         first, last = node.children[0], node.children[-1]
-        self.tests_print = self.tests_print or not _NO_ERROR.fullmatch(self._text(node))
+        self.prints_code = self.prints_code or not _NO_ERROR.fullmatch(self._text(node))
         self._demand_alone(first)
         self._demand_alone(last)
         parts = list(self._flat(node, depth))[1:-1]
