@@ -32,7 +32,8 @@ MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
 #: All others wait while a request is parsed. Bytes that are parsed at once; the lines of a head that may be incomplete after that.
 _PARSED, _MAX_LINES = KiB, 100
 #: To parse a row of blanks, h11 takes the square of its length.
-_BLANKS = re.compile(rb"[ \t]{100}")
+_MAX_BLANKS = 99
+_BLANKS = re.compile(rb"(?<![ \t])[ \t]{%d}" % (_MAX_BLANKS + 1))
 #: Bytes that are read of a stranger's request after it was answered.
 _MAX_LATE = 256 * KiB
 #: Chunks of a body that may be small, and the bytes for each further one.
@@ -223,7 +224,7 @@ class _Protocol(H11Protocol):
             if self.transport.is_closing():
                 return
             rest = self.conn.trailing_data[0] if self.conn.their_state in _READ else b""
-            if rest.count(b"\n") > _MAX_LINES or _BLANKS.search(rest):
+            if rest.count(b"\n") > _MAX_LINES or _BLANKS.search(rest[-_PARSED - _MAX_BLANKS :]):
                 self.send_400_response("The request has too many headers, or too many blanks in them.")
                 return
 
