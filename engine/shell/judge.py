@@ -46,8 +46,8 @@ _MODULE = "python -m "
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
-#: An option by which a program tells what it does, or has errors about files that nobody named.
-_VERBOSE = re.compile(r"^-\w*[cRv]|^--[crv]")
+#: An argument by which a program tells what it does, or has errors about files that nobody named.
+_VERBOSE = re.compile(r"^-\w*[cRvx]|^--[crv]|^xtrace$")
 #: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
 #: a closed pipe ends `timeout` itself before.
 _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
@@ -339,8 +339,7 @@ class _Judge:
                 self.parts.append(Part("ordinary", about, argv, only_runs=True))
             if key.startswith(_MODULE):
                 self.parts.append(Part("ordinary", about, (key.removeprefix(_MODULE), *_argv(rest)), only_runs=True))
-            # Programs that only read don't run the project's code, such as `npm ls`.
-            self._prints = self._prints or table == "reads" or _prints_files(key, rest)
+            self._prints = self._prints or _prints_files(key, rest, table)
             self._wrote = self._wrote or wrote
             if table == "writes":
                 self._note_written(key == "tee" and all(map(is_log, rest)))
@@ -370,13 +369,14 @@ class _Judge:
         return arguments
 
 
-def _prints_files(key: str, arguments: Sequence[Word]) -> bool:
+def _prints_files(key: str, arguments: Sequence[Word], table: str = "") -> bool:
     """Whether an ordinary program prints files, or what the command says, and not only what the project's code says."""
     data = allow_list()
     if re.fullmatch(data["no_output"], key, re.VERBOSE):
         if any(map(_VERBOSE.search, (w.text for w in arguments))):
             return True
-    elif not re.fullmatch(data["own_output"], key, re.VERBOSE):
+    # Programs that only read don't run the project's code, such as `npm ls`.
+    elif table == "reads" or not re.fullmatch(data["own_output"], key, re.VERBOSE):
         return True
     # An error repeats an argument; pytest repeats an expression that it can't read.
     return not all(word.fits(_NO_CODE) for word in arguments)
@@ -389,8 +389,6 @@ def _is_silent(command: SimpleCommand) -> bool:
     if not all(write.target.fits(_NO_CODE) for write in command.writes):
         return False
     name, words = name_of(command.argv[0]), command.argv[1:]
-    if name == "set":
-        return re.fullmatch(r"(-[eu]+|-[eu]*o pipefail| )+", text_of(words)) is not None
     return re.fullmatch(allow_list()["no_output"], name, re.VERBOSE) is not None and not _prints_files(name, words)
 
 
