@@ -277,9 +277,12 @@ def _defaultdict(analysis: Analysis, call: Invocation) -> AbstractValue:
 
 def _deque(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0, "iterable") or NEVER
-    return list_like(analysis, call.node, source).under(
-        analysis.heap.condition(join(call.all[1:]) | join(call.arguments.named.values()))
-    )
+    most = join(call.all[1:]) | join(call.arguments.named.values())
+    made = list_like(analysis, call.node, source).under(analysis.heap.condition(most))
+    if analysis.heap.sources(most):
+        # `maxlen` returns it.
+        analysis.heap.put(only_site(made), REST, numbers(analysis, most))
+    return made
 
 
 def _ordered(analysis: Analysis, call: Invocation) -> AbstractValue:
@@ -334,8 +337,10 @@ def _chain(analysis: Analysis, call: Invocation) -> AbstractValue:
 
 
 def _islice(analysis: Analysis, call: Invocation) -> AbstractValue:
-    source = call.arguments.get(0) or NEVER
-    return list_like(analysis, call.node, source).under(analysis.heap.condition(join(call.all[1:])))
+    source, taken = call.arguments.get(0) or NEVER, join(call.all[1:])
+    item = analysis.heap.items(source)
+    item = item._replace(data=item.data | analysis.heap.sources(taken))
+    return list_like(analysis, call.node, source, item).under(analysis.heap.condition(taken))
 
 
 def _groupby(analysis: Analysis, call: Invocation) -> AbstractValue:

@@ -114,17 +114,25 @@ def _move(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Abst
     """`seek` and `truncate`: what is read afterwards depends on the place."""
     for site in receiver.sites & analysis.buffers:
         analysis.heap.put(site, WRITTEN, text_of(analysis))
-    concern(analysis, receiver, call.control | analysis.heap.condition(*call.all))
+    _place(analysis, receiver, call)
     return numbers(analysis, *call.all)
 
 
-def _read(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+def _place(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> None:
+    """Note that a buffer has another place, which `tell` returns."""
     concern(analysis, receiver, call.control | analysis.heap.condition(*call.all))
+    if analysis.heap.sources(join(call.all)):
+        for site in receiver.sites & analysis.buffers:
+            analysis.heap.put(site, REST, text_of(analysis, *call.all))
+
+
+def _read(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    _place(analysis, receiver, call)
     return text_of(analysis, receiver, *call.all)
 
 
 def _read_lines(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    concern(analysis, receiver, call.control | analysis.heap.condition(*call.all))
+    _place(analysis, receiver, call)
     return anything(analysis, call.node, receiver, *call.all)
 
 

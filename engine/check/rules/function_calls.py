@@ -274,6 +274,9 @@ def _facade_arguments(facts: Facts, call: tree.Call) -> Iterator[Diagnostic]:
     plain = [a for a in call.args if not isinstance(a, tree.Starred)]
     if named == ("itertools", "repeat") and len(plain) + len(call.keywords) != 2:
         yield error("arguments", call, "repeat needs a count: it would never end", hint="write repeat(value, 3)")
+    if named == ("copy", "deepcopy") and len(plain) != 1:
+        # It would fill the second one with the addresses of objects, and with the objects.
+        yield error("arguments", call, "deepcopy takes one argument here", hint="write copy.deepcopy(value)")
     if named == ("collections", "defaultdict") and not _makes_defaults(facts, call):
         yield error(
             "arguments",

@@ -111,6 +111,9 @@ def _without_address(module: str, name: str, value: Any) -> Any:
     """A name of a module. The texts of the objects that it makes have no address."""
     if module == "hashlib" or (module, name) == ("csv", "writer"):
         return lambda *args, **kwargs: _wrapper(value(*args, **kwargs))
+    if (module, name) == ("copy", "deepcopy"):
+        # A second argument is filled with addresses.
+        return lambda x: value(x)
     if (module, name) == ("ast", "literal_eval"):
         return functools.partial(_literal_eval, value)
     if isinstance(value, type) and value.__repr__ is object.__repr__:  # type: ignore[comparison-overlap]

@@ -298,6 +298,15 @@ def t(x: str, xs: list) -> Any:
         copy.deepcopy(xs),
     ]
 ---
+# deepcopy with a second argument, which it fills with addresses
+import copy
+
+def t(xs: list) -> Any:
+    """Copy."""
+    memo: dict = {}
+    copy.deepcopy(xs, memo)  # error: 5 [arguments] "deepcopy takes one argument here"
+    return list(memo)
+---
 # functools.reduce with a lambda
 from functools import reduce
 

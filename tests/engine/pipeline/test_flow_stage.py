@@ -587,6 +587,25 @@ class TestAProgram:
         assert agent.call("t").error.message.startswith("to of send is '")
         assert DONE == []
 
+    @pytest.mark.parametrize(
+        "kept",
+        [
+            "buffer.seek(n)\n        to += chr(buffer.tell())",
+            "buffer.seek(0)\n        buffer.read(n)\n        to += chr(buffer.tell())",
+            "to += chr(collections.deque([], maxlen=n).maxlen)",
+            "to += ''.join(itertools.islice(buffer.getvalue(), n, n + 1))",
+        ],
+    )
+    def test_a_number_that_a_page_gives_asks_wherever_it_is_kept(self, agent: Agent, kept: str) -> None:
+        body = "letters = ''.join(chr(i) for i in range(128))\n    buffer = io.StringIO(letters)\n    to = ''\n"
+        body += '    for n in tools.page(url="https://example.org/").encode():\n        '
+        imports = "import collections\nimport io\nimport itertools\n\n"
+        agent.bench.define(f'{body}{kept}\n    tools.send(to=to, text="hello")', above=imports)
+        assert agent.call("t").error.message.startswith(
+            "to of send is 'a page', which can come from the output of page"
+        )
+        assert DONE == []
+
     def test_a_batch_asks_what_its_calls_would_ask(self, agent: Agent) -> None:
         agent.bench.define('tools.send(to=to, text="hello")', "greet", parameters="to: str")
         page = 'tools.page(url="https://example.org/")'
