@@ -104,7 +104,11 @@ def _bounds() -> list[tuple[str, str, str]]:
             f"{bounds.MAX_WORKING_DIRECTORY:,} bytes, may be empty, no NUL",
             "max_length max_bytes nul",
         ),
-        ("command", f"1 byte to {_size(bounds.MAX_COMMAND)}, no NUL", f"{lengths} max_bytes nul"),
+        (
+            "command",
+            f"1 byte to {_size(bounds.MAX_COMMAND)}, no NUL; Linux starts one of up to 128 KiB (`too_large`)",
+            f"{lengths} max_bytes nul",
+        ),
         ("one argument of a command", f"{_size(bounds.MAX_ENTRY)}, no NUL", "max_length max_bytes nul"),
         (
             "one entry of an environment or of metadata",

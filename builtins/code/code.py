@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from albert_tools.builtins.shell.command_settings import COMMAND_SETTINGS
-from albert_tools.builtins.shell.confined_command import MAX_TIMEOUT, demand_text, invalid, run, stored_output
+from albert_tools.builtins.shell.confined_command import (
+    MAX_TIMEOUT,
+    demand_startable,
+    demand_text,
+    invalid,
+    run,
+    stored_output,
+)
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
@@ -51,6 +58,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     if "--" in args and any(word.startswith("-") for word in args[args.index("--") + 1 :]):
         # pytest takes options there, too.
         raise invalid("args", "what follows '--' are files; write ./-x for a name that begins with a dash")
+    demand_startable(args)
 
 
 @primitive(
@@ -79,7 +87,7 @@ async def run_tests(
     with the project's own Python (.venv/bin/python) if it is visible in the sandbox, otherwise with the Python of Albert Tools.
 
     Fails with `not_found` (pytest is not installed for that Python; no such cwd), `timeout` (details have the output so far),
-    `memory_limit`, `process_limit`, `permission_denied`, `sandbox_unavailable`, `io_error`.
+    `memory_limit`, `process_limit`, `permission_denied`, `sandbox_unavailable`, `too_large` (args), `io_error`.
 
     Args:
         args: Arguments of pytest, for example ["tests/test_parser.py", "-k", "numbers", "-x"].

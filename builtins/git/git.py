@@ -31,6 +31,7 @@ from albert_tools.builtins.shell.confined_command import (
     OF_COMMAND,
     CommandResult,
     CompletedCommand,
+    demand_startable,
     demand_text,
     invalid,
     result_of,
@@ -85,6 +86,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     operation, args, url = arguments["operation"], arguments["args"], arguments["url"]
     for word in args:
         demand_text("args", word)
+    demand_startable(args)
     demand_options(operation, args)
     if url is None:
         if operation == "CLONE":
@@ -189,7 +191,7 @@ async def git(
     folder. While rules forbid any, a repository counts as one with such files after FETCH and PULL.
 
     Fails with `invalid_arguments` (an option that is not allowed, another transport), `timeout`, `permission_denied` (also what
-    would show, commit or throw away forbidden files), `not_found` (cwd), `sandbox_unavailable`, `io_error`.
+    would show, commit or throw away forbidden files), `not_found` (cwd), `sandbox_unavailable`, `too_large` (args), `io_error`.
 
     Args:
         operation: The operation.

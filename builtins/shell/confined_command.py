@@ -32,6 +32,9 @@ MAX_TIMEOUT = 3600
 #: Seconds that are reserved at the end of the caller's time, to kill the command and return its partial output.
 _MARGIN = 0.5
 
+#: Bytes of one argument or variable of a program: Linux takes no more (MAX_ARG_STRLEN). Bytes that are left for the sandbox's own.
+_MAX_WORD, _OWN_WORDS = 128 * 1024 - 1, 128 * 1024
+
 #: Network requests of one command that are recorded.
 MAX_SEEN = 200
 
@@ -285,6 +288,20 @@ def demand_text(field: str, text: str) -> None:
         raise invalid(field, "it can't contain a NUL character")
     if any("\ud800" <= c <= "\udfff" for c in text):
         raise invalid(field, "it must be valid Unicode; this contains half a surrogate pair")
+
+
+def demand_startable(words: Sequence[str], environment: Sequence[str] = ()) -> None:
+    """Check that the operating system can start a program with these arguments and variables.
+
+    Raises:
+        Failure: `too_large`.
+    """
+    # Each has a NUL at its end and a pointer.
+    sizes = [len(text.encode()) + 9 for text in (*words, *environment)]
+    if max(sizes, default=0) > _MAX_WORD + 9 or sum(sizes) > os.sysconf("SC_ARG_MAX") - _OWN_WORDS:
+        from albert_tools.engine.sandbox.command.spawn_command import too_long
+
+        raise too_long()
 
 
 def invalid(field: str, message: str) -> Failure:

@@ -10,6 +10,7 @@ from albert_tools.builtins.shell.confined_command import (
     MAX_TIMEOUT,
     OF_COMMAND,
     ProgramResult,
+    demand_startable,
     demand_text,
     invalid,
     program_result,
@@ -30,6 +31,7 @@ from albert_tools.engine.shell.quiet_commands import is_quiet_command, is_quiet_
 def _refuse_command(arguments: Mapping[str, Any]) -> None:
     demand_text("command", arguments["command"])
     variables(arguments["env"])
+    demand_startable([arguments["command"]], arguments["env"])
 
 
 def _refuse_program(arguments: Mapping[str, Any]) -> None:
@@ -38,6 +40,7 @@ def _refuse_program(arguments: Mapping[str, Any]) -> None:
     if not arguments["argv"][0]:
         raise invalid("argv", "the name of the program is empty")
     variables(arguments["env"])
+    demand_startable(arguments["argv"], arguments["env"])
 
 
 @primitive(
@@ -76,7 +79,8 @@ async def bash(
 
     Fails with `timeout` (every process is killed; details have "output", "stdout" and "stderr" so far; changes made so far stay),
     `memory_limit`, `process_limit`, `not_found` or `not_a_directory` (cwd), `permission_denied` (not allowed, or cwd outside
-    the workspace), `sandbox_unavailable` (this machine cannot confine it, so it does not run), `invalid_arguments`, `io_error`.
+    the workspace), `sandbox_unavailable` (this machine cannot confine it, so it does not run), `invalid_arguments`, `too_large`
+    (more than Linux starts: 128 KiB for a command, some 1.8 MiB with `env`), `io_error`.
 
     Args:
         command: The command line, for example "grep -rn TODO src | head".

@@ -19,6 +19,8 @@ from typing import Any
 import psutil
 import pytest
 
+from albert_tools.builtins.code.code import run_linter, run_tests
+from albert_tools.builtins.git.git import git
 from albert_tools.builtins.shell import shell
 from albert_tools.builtins.shell.confined_command import MAX_OUTPUT
 from albert_tools.engine.model.failure import Failure
@@ -304,6 +306,28 @@ async def test_an_invalid_command_is_refused(context: Any, command: str, code: s
     with pytest.raises(Failure) as caught:
         await bash(context, command)
     assert caught.value.code == code
+
+
+async def test_what_the_system_can_not_start_is_refused_before_anybody_is_asked(context: Any) -> None:
+    most = "#" + "x" * (128 * 1024 - 2)
+    part = "x" * 32_000
+    fitting = (os.sysconf("SC_ARG_MAX") - 128 * 1024) // 32_020
+    words = ["true", *[part] * fitting]
+    entries = [f"A{n}={part}" for n in range(fitting)]
+    assert (await bash(context, most))["exit_code"] == 0
+    assert (await bash(context, "true", env=entries))["exit_code"] == 0
+    assert (await call(shell.run_program, context, {"argv": words}))["exit_code"] == 0
+    for tool, arguments in (
+        (shell.bash, {"command": most + "x"}),
+        (shell.bash, {"command": "true", "env": [*entries, f"A={part}"]}),
+        (shell.run_program, {"argv": [*words, part]}),
+        (run_tests, {"args": [*words, part]}),
+        (run_linter, {"linter": "ruff", "args": [*words, part]}),
+        (git, {"operation": "ADD", "args": [*words, part]}),
+    ):
+        with pytest.raises(Failure) as caught:
+            tool.demand(arguments)
+        assert caught.value.code == "too_large"
 
 
 async def test_a_program_gets_its_arguments_as_they_are(context: Any, root: Path) -> None:
