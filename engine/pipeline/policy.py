@@ -60,8 +60,10 @@ async def _judge(call: Call, run: Run, authority: Authority) -> list[Decision]:
 
 def _asks(decisions: list[Decision], call: Call) -> tuple[tuple[str, str], ...]:
     """The rules that ask, each with its subject."""
-    subjects = {d: arguments_digest(call.arguments) if d.subject == WHOLE_CALL else d.subject for d in decisions}
-    return tuple(sorted({(d.rule, subject) for d, subject in subjects.items() if d.verdict == "ask"}))
+    asking = {(d.rule, d.subject) for d in decisions if d.verdict == "ask"}
+    # Each variable and each command can be a decision about the whole call, and the arguments can be megabytes.
+    digest = arguments_digest(call.arguments) if any(subject == WHOLE_CALL for _, subject in asking) else ""
+    return tuple(sorted((rule, digest if subject == WHOLE_CALL else subject) for rule, subject in asking))
 
 
 def _check_callees(call: Call, run: Run) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from albert_tools import Question, SyncToolService, primitive
+from albert_tools.engine.authority.approval_digest import arguments_digest
 from albert_tools.engine.model.result import ToolResult
+from albert_tools.engine.pipeline import policy
 
 RAN: list[tuple[str, str]] = []
 ASKED: list[Question] = []
@@ -90,6 +92,18 @@ def test_an_environment_variable_that_changes_the_command_asks(service: SyncTool
     assert call(service, "ls", env=["A=1", "B=2"]).ok
     assert not call(service, "ls", env=["A=1", "PATH=."]).ok
     assert [q.decision.rule for q in ASKED] == ["shipped.unknown_command"]
+
+
+def test_many_variables_are_read_once(service: SyncToolService, monkeypatch: pytest.MonkeyPatch) -> None:
+    digested: list[int] = []
+
+    def digest(arguments: Any) -> str:
+        digested.append(len(arguments["env"]))
+        return arguments_digest(arguments)
+
+    monkeypatch.setattr(policy, "arguments_digest", digest)
+    assert not call(service, "ls", env=[f"LD_{n}=1" for n in range(900)]).ok
+    assert 0 < len(digested) < 5
 
 
 def test_a_forbidden_command_is_denied_without_a_question(service: SyncToolService) -> None:
