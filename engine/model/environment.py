@@ -12,6 +12,8 @@ from albert_tools.engine.model.folders import within
 _PATH = re.compile(r"(~[\w.-]*)?/[^\s=,;'\"()]*")
 #: Variables that are lists, also with relative folders.
 _LISTS = ("PATH", "_DIRS")
+#: The beginning of a URL. The first part of a list can end before `//`, too.
+_URL = re.compile(r"(^|:)[A-Za-z][\w+.-]*://")
 #: A variable within a value: bash expands its BASH_ENV.
 _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 #: The most paths of a value that are followed as if they had spaces, and the characters of a path.
@@ -42,7 +44,7 @@ def _only(stays: Callable[[str], bool], value: str, is_list: bool) -> str:
     """The parts of a list of folders that stay; of any other value, all or nothing."""
     parts = value.split(":")
     staying = [part for part in parts if stays(part)]
-    is_list = "://" not in value and (is_list or all(part[:1] in ("", "/", "~") for part in parts))
+    is_list = not _URL.search(value) and (is_list or all(part[:1] in ("", "/", "~") for part in parts))
     return ":".join(staying) if is_list or len(staying) == len(parts) else ""
 
 

@@ -17,7 +17,8 @@ def forget(error: BaseException, caught: BaseException | None = None) -> None:
         if each is None or each is caught or id(each) in seen:
             continue
         seen.add(id(each))
-        each.__traceback__ = None
+        # Its class can forbid to set attributes.
+        BaseException.with_traceback(each, None)
         left += [each.__cause__, each.__context__]
         if isinstance(each, BaseExceptionGroup):
             left += each.exceptions

@@ -41,8 +41,10 @@ def test_the_parts_that_name_a_path_in_a_folder_are_left_out(
 def test_a_list_keeps_its_relative_folders() -> None:
     given = {"PATH": "./bin:/work/.venv/bin:/usr/bin", "PYTHONPATH": "src:/work/lib", "XDG_DATA_DIRS": "/work/x"}
     assert outside(given, "/work") == {"PATH": "./bin:/usr/bin", "PYTHONPATH": "src"}
+    # A part of a list can begin with two slashes.
+    assert outside({"PATH": "/work/.venv/bin://bin:/usr/bin"}, "/work") == {"PATH": "//bin:/usr/bin"}
 
 
 def test_other_variables_in_a_value_are_expanded() -> None:
-    given = {"DIR": "/other", "BASH_ENV": "${DIR}/../work/x", "SITE_PATH": "https://h:/work/a"}
-    assert outside(given, "/work") == {"DIR": "/other"}
+    given = {"DIR": "/work", "BASH_ENV": "${DIR}/x", "ENV": "$DIR/x", "SITE_PATH": "https://h:/work/a", "X": "$OTHER/x"}
+    assert outside(given, "/work") == {"X": "$OTHER/x"}

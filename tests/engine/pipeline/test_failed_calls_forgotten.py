@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -99,17 +100,47 @@ async def gather(text: str) -> None:
         group.create_task(fail_one(text))
 
 
+@dataclass(frozen=True)
+class Fixed(Exception):
+    """An error that forbids to set attributes."""
+
+    number: int
+
+
+@primitive
+async def fail_fixed(number: int) -> None:
+    """Fail."""
+    raise Fixed(number)
+
+
+async def test_an_error_that_forbids_to_set_attributes_is_one_of_the_call(tmp_path: Path) -> None:
+    rules = {"allow": ["fail_fixed"]}
+    async with ToolService.open(
+        home=tmp_path / "home", workspace=tmp_path, primitives=[fail_fixed], governance=rules
+    ) as service:
+        error = (await service.invoke("fail_fixed", {"number": 3})).error
+        assert error is not None
+        assert "Fixed: 3" in error.message
+
+
 async def test_errors_before_the_last_one_keep_no_arguments(tmp_path: Path) -> None:
-    async with ToolService.open(home=tmp_path, primitives=[gather], governance={"allow": ["gather"]}) as service:
+    rules = {"allow": ["gather"]}
+    async with ToolService.open(
+        home=tmp_path / "home", workspace=tmp_path, primitives=[gather], governance=rules
+    ) as service:
         with no_collection():
-            assert not (await service.invoke("gather", {"text": MARK})).ok
+            error = (await service.invoke("gather", {"text": MARK})).error
+            assert error is not None
+            assert "ExceptionGroup" in error.message
             await asyncio.sleep(0)
             frames = [each for each in gc.get_objects() if isinstance(each, FrameType)]
             assert not [f for f in frames if f.f_code.co_name in ("gather", "fail_one")]
 
 
 async def test_a_coroutine_that_has_caught_the_error_goes_on(tmp_path: Path) -> None:
-    async with ToolService.open(home=tmp_path, primitives=[find], governance={"allow": ["find"]}) as service:
+    async with ToolService.open(
+        home=tmp_path / "home", workspace=tmp_path, primitives=[find], governance={"allow": ["find"]}
+    ) as service:
         for name, ok in [("ada", True), ("eve", False), ("ada", True)]:
             assert (await service.invoke("find", {"name": name})).ok == ok
         # An error of the application itself, around a call that is refused.
