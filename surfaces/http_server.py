@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from albert_tools.engine.model.bounds import KiB
+from albert_tools.engine.model.bounds import KiB, MiB
 
 LOOPBACK = "127.0.0.1"
 #: Seconds that requests have to end when the server is stopped.
@@ -29,13 +29,14 @@ GRACE_SECONDS = 3
 IDLE_SECONDS = 10
 #: Strangers at a time: more than a client that has just connected and has not sent its requests yet. Connections of one client.
 MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
-#: All others wait while a request is parsed. Bytes that are parsed at once; the lines of a head that may be incomplete after that.
+#: Bytes that are parsed at a time, because all other connections wait. Lines of a head that may be left after that.
 _PARSED, _MAX_LINES = KiB, 100
-#: To parse a row of blanks, h11 takes the square of its length.
+#: h11 takes quadratic time for a row of blanks.
 _MAX_BLANKS = 99
 _BLANKS = re.compile(rb"(?<![ \t])[ \t]{%d}" % (_MAX_BLANKS + 1))
-#: Bytes that are read of a stranger's request after it was answered.
-_MAX_LATE = 256 * KiB
+#: Bytes that are read of a stranger's request after it was answered: those of a body whose length was declared, and others, which
+#: are parsed. A client that sees no answer because its connection is closed doesn't know that it has to sign in again.
+_MAX_DROPPED, _MAX_LATE = 8 * MiB, 256 * KiB
 #: Chunks of a body that may be small, and the bytes for each further one.
 _SMALL_CHUNKS, _CHUNK_BYTES = 64, 512
 #: The states of a client whose request is read.
@@ -159,14 +160,21 @@ class _Shares:
 class _Parser(h11.Connection):
     """Parses requests, but no body in many small chunks. `problem` says why it has refused one."""
 
-    _chunks = _bytes = 0
+    _chunks = _bytes = _declared = 0
     problem = ""
+
+    @property
+    def left(self) -> int:
+        """The bytes that are still to come of a body whose length was declared."""
+        return max(0, self._declared - self._bytes)
 
     def next_event(self) -> Any:
         """The next part of a request."""
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._chunks = self._bytes = 0
+            fields = dict(event.headers)
+            self._declared = 0 if b"transfer-encoding" in fields else int(fields.get(b"content-length", 0))
         elif isinstance(event, h11.Data):
             self._chunks += event.chunk_start
             self._bytes += len(event.data)
@@ -188,10 +196,10 @@ class _Protocol(H11Protocol):
         self._shares = shares
         self._admit = admit
         self._has_room = True
-        #: What was received before the answer to the present request.
-        self._next = b""
-        #: The bytes that were received of a stranger after an answer.
-        self._late = 0
+        #: What was received behind the present request.
+        self._behind = b""
+        #: The bytes of a stranger that were read after an answer, without and with those of declared bodies.
+        self._late = self._dropped = 0
         #: The bytes that the client had not taken when this was looked at last.
         self._unsent = 0
         self.app = cast(Any, self._handle)
@@ -208,18 +216,22 @@ class _Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse a request, but no head of many lines or blanks, nor such lines behind a body. They would be parsed all at once."""
-        for at in range(0, len(data), _PARSED):
+        """Parse a request in parts. Refuse many lines or blanks in its head or behind its body: h11 parses all of them at once."""
+        at = 0
+        while at < len(data):
             if self.conn.their_state not in _READ:
                 # The next request waits for the answer to this one.
-                self._next += data[at:]
+                self._behind += data[at:]
                 self.flow.pause_reading()
                 return
-            part = data[at : at + _PARSED]
+            is_declared = self._parser.left > 0
+            part = data[at : at + (self._parser.left or _PARSED)]
+            at += len(part)
             super().data_received(part)
             if self.conn.our_state is h11.DONE and self._shares.is_stranger(self):
-                self._late += len(part)
-                if self._late > _MAX_LATE:
+                self._dropped += len(part)
+                self._late += 0 if is_declared else len(part)
+                if self._dropped > _MAX_DROPPED or self._late > _MAX_LATE:
                     self.transport.close()
             if self.transport.is_closing():
                 return
@@ -231,7 +243,7 @@ class _Protocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Read the next request."""
         super().on_response_complete()
-        received, self._next = self._next, b""
+        received, self._behind = self._behind, b""
         if not self.transport.is_closing():
             self.data_received(received)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
@@ -51,13 +52,32 @@ async def test_an_answer_that_nobody_takes_is_under_way_until_its_connection_is_
     await asyncio.gather(serving, return_exceptions=True)
 
 
-async def test_a_request_that_takes_long_to_parse_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    ready = asyncio.Event()
+class Server:
+    """A server whose clients have no token. It answers with the size of a body, or at once for the path ``/early``."""
 
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    async def answers(self, *parts: bytes, wait: bool = False) -> bytes:
+        """What the server sends until it closes the connection. `wait`: its first answer comes before all is sent."""
+        reader, writer = await asyncio.open_connection(http_server.LOOPBACK, self._port)
+        received = b""
+        with suppress(ConnectionError):
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+                if wait and not received:
+                    received = await reader.readuntil(b"\r\n\r\n")
+            received += await asyncio.wait_for(reader.read(), 30)
+        writer.close()
+        return received
+
+
+@pytest.fixture
+async def server(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Server]:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        # One path is answered before its body was read.
         more, size = scope["path"] != "/early", 0
         while more:
             message = await receive()
@@ -65,54 +85,87 @@ async def test_a_request_that_takes_long_to_parse_is_refused(caplog: pytest.LogC
             more = message.get("more_body", False)
         await PlainTextResponse(f"{size} bytes")(scope, receive, send)
 
+    ready = asyncio.Event()
     listening, port = http_server.listen(http_server.LOOPBACK, 0)
     serving = asyncio.create_task(http_server.serve(app, listening, 8, lambda _: None, ready.set))
     await ready.wait()
     # uvicorn's logger passes nothing on.
-    logging.getLogger("uvicorn").addHandler(caplog.handler)
-
-    async def answer(path: str, *parts: bytes, more: bytes = b"Connection: close\r\n") -> bytes:
-        reader, writer = await asyncio.open_connection(http_server.LOOPBACK, port)
-        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n".encode() + more + b"\r\n"
-        received = b""
-        with suppress(ConnectionError):
-            for part in (head, *parts):
-                writer.write(part)
-                await writer.drain()
-                if path == "/early" and not received:
-                    received = await reader.readuntil(b"\r\n\r\n")
-            received += await asyncio.wait_for(reader.read(), 30)
-        writer.close()
-        return received
-
-    def chunks(number: int, size: int) -> bytes:
-        return f"{size:x}\r\n{'x' * size}\r\n".encode() * number
-
-    end, lines, refused = b"0\r\n\r\n", b"a:\r\n" * 4000, b"HTTP/1.1 400 "
-    assert b"300060 bytes" in await answer("/", chunks(60, 1), chunks(300, 1000), end)
-    assert b"The chunks of the body are too small." in await answer("/", chunks(70, 1), end)
-    assert (await answer("/", end, more=lines)).startswith(refused)
-    assert (await answer("/", b"0\r\n", lines, b"\r\n")).startswith(refused)
-    for blanks in (b"a:" + b" " * 9000 + b"\0\r\n", b"a:" + b"\t" * 9000 + b"\0\r\n"):
-        assert (await answer("/", end, more=blanks)).startswith(refused)
-    assert (await answer("/", b"5;" + b" " * 9000 + b"\n\r\n")).startswith(refused)
-    assert (await answer("/early", chunks(1, 1), chunks(40_000, 1), end)).startswith(b"HTTP/1.1 200 ")
-    # Requests that were sent before the answer are read one after the other.
-    get = b"GET / HTTP/1.1\r\nHost: x\r\n"
-    several = [end, (get + b"\r\n") * 200, get + b"Connection: close\r\n\r\n"]
-    assert (await answer("/", *several, more=b"")).count(b"HTTP/1.1 200 ") == 202
-    to_http2 = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
-    # A client that asks for HTTP/2 is answered, and logged no more than another.
-    before = len(caplog.records)
-    assert b"5 bytes" in await answer("/", chunks(1, 5), end, get + b"Connection: close\r\n\r\n", more=to_http2)
-    assert len(caplog.records) == before
-    for more in (b"", to_http2):
-        late = (await answer("/", end + get + lines + b"\r\n", more=more)).partition(b"0 bytes")[2]
-        assert late.startswith(refused)
+    logger = logging.getLogger("uvicorn")
+    logger.addHandler(caplog.handler)
+    yield Server(port)
+    logger.removeHandler(caplog.handler)
     assert not any(record.exc_info for record in caplog.records)
-    logging.getLogger("uvicorn").removeHandler(caplog.handler)
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
+
+
+def chunks(number: int, size: int) -> bytes:
+    return f"{size:x}\r\n{'x' * size}\r\n".encode() * number
+
+
+END, LINES, CLOSE, REFUSED = b"0\r\n\r\n", b"a:\r\n" * 4000, b"Connection: close\r\n", b"HTTP/1.1 400 "
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
+#: What Java's client sends with each request.
+TO_HTTP2 = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+
+
+def post(path: str = "/", more: bytes = CLOSE) -> bytes:
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n".encode() + more + b"\r\n"
+
+
+async def test_a_request_that_takes_long_to_parse_is_refused(server: Server) -> None:
+    assert b"300060 bytes" in await server.answers(post(), chunks(60, 1), chunks(300, 1000), END)
+    assert b"The chunks of the body are too small." in await server.answers(post(), chunks(70, 1), END)
+    assert (await server.answers(post(more=LINES), END)).startswith(REFUSED)
+    assert (await server.answers(post(), b"0\r\n", LINES, b"\r\n")).startswith(REFUSED)
+    for blank in (b" ", b"\t"):
+        assert b"too many blanks" in await server.answers(post(more=b"a: b" + blank * 9000 + b"c\r\n"), END)
+    assert b"too many blanks" in await server.answers(post(), b"5;b" + b" " * 9000 + b"c\r\n")
+
+
+async def test_each_byte_of_a_head_is_searched_for_blanks_twice_at_most(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[int] = []
+
+    class Blanks:
+        def search(self, text: bytes) -> object:
+            searched.append(len(text))
+            return blanks.search(text)
+
+    blanks = http_server._BLANKS
+    monkeypatch.setattr(http_server, "_BLANKS", Blanks())
+    head = GET + b"a: b" + (b" " * 99 + b"c") * 600 + b"\r\n" + CLOSE + b"\r\n"
+    assert b"0 bytes" in await server.answers(head)
+    assert len(head) < sum(searched) < 2 * len(head)
+
+
+async def test_what_comes_behind_an_answer_is_read_and_bounded(server: Server) -> None:
+    # A client that is refused has to see why, also if it has not sent all of its body.
+    head = b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n"
+    refused = await server.answers(head, b"x" * 4_000_000 + GET + CLOSE + b"\r\n", wait=True)
+    assert refused.count(b"0 bytes") == 2
+    endless = await server.answers(post("/early"), chunks(1, 1), chunks(40_000, 1), END, wait=True)
+    assert endless.startswith(b"HTTP/1.1 200 ")
+    sent = [chunks(300, 1000)] * 9
+    assert (await server.answers(post("/early", b""), *sent, END, GET + CLOSE + b"\r\n", wait=True)).count(
+        b"HTTP/1.1"
+    ) == 1
+
+
+async def test_requests_that_were_sent_before_an_answer_are_read_one_after_the_other(server: Server) -> None:
+    several = [END, (GET + b"\r\n") * 200, GET + CLOSE + b"\r\n"]
+    assert (await server.answers(post(more=b""), *several)).count(b"HTTP/1.1 200 ") == 202
+    for more in (b"", TO_HTTP2):
+        behind = (await server.answers(post(more=more), END + GET + LINES + b"\r\n")).partition(b"0 bytes")[2]
+        assert behind.startswith(REFUSED)
+
+
+async def test_a_client_that_asks_for_http2_is_answered_and_not_logged(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert b"5 bytes" in await server.answers(post(more=TO_HTTP2), chunks(1, 5), END, GET + CLOSE + b"\r\n")
+    assert not caplog.records
 
 
 async def _connections() -> None:
