@@ -26,7 +26,7 @@ from albert_tools.engine.shell.programs import (
     row_of,
     starts_nothing,
 )
-from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Reader, SimpleCommand, Write
+from albert_tools.engine.shell.reader import MAX_LENGTH, SHELLS, Action, Binding, Reader, SimpleCommand, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
 from albert_tools.engine.shell.word import AWAY, HOLE, Unclear, Unreadable, Word
@@ -40,14 +40,13 @@ _MAX_FOLDERS = 8
 
 #: Builtins that enter the folder that they name, and those that can enter any folder.
 _CD, _ENTERING = ("cd", "chdir", "pushd"), frozenset("popd builtin command eval trap".split())
-SHELLS = ("bash", "sh")
 #: A module of Python is a program, too: the owner's patterns of `pytest` apply to `python -m pytest`.
 _MODULE = "python -m "
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
-#: An argument by which a program tells what it does, or has errors about files that nobody named.
-_VERBOSE = re.compile(r"^-\w*[cRvx]|^--[crv]|^xtrace$")
+#: Programs and arguments with which they print words that nobody wrote, or names of files that nobody named.
+_PRINTING = re.compile(r"\w+ (-\w*[Rv]|--[rv])|set (-\w*x|xtrace)")
 #: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
 #: a closed pipe ends `timeout` itself before.
 _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
@@ -373,7 +372,7 @@ def _prints_files(key: str, arguments: Sequence[Word], table: str = "") -> bool:
     """Whether an ordinary program prints files, or what the command says, and not only what the project's code says."""
     data = allow_list()
     if re.fullmatch(data["no_output"], key, re.VERBOSE):
-        if any(map(_VERBOSE.search, (w.text for w in arguments))):
+        if any(_PRINTING.match(f"{key} {word.text}") for word in arguments):
             return True
     # Programs that only read don't run the project's code, such as `npm ls`.
     elif table == "reads" or not re.fullmatch(data["own_output"], key, re.VERBOSE):
@@ -383,11 +382,9 @@ def _prints_files(key: str, arguments: Sequence[Word], table: str = "") -> bool:
 
 
 def _is_silent(command: SimpleCommand) -> bool:
-    """Whether a command prints nothing, nor an error that could be code."""
+    """Whether a command prints nothing but errors that can't be code."""
     if not command.argv:
         return True
-    if not all(write.target.fits(_NO_CODE) for write in command.writes):
-        return False
     name, words = name_of(command.argv[0]), command.argv[1:]
     return re.fullmatch(allow_list()["no_output"], name, re.VERBOSE) is not None and not _prints_files(name, words)
 

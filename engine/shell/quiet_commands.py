@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from albert_tools.engine.shell.judge import SHELLS, judge_argv, judge_command
+from albert_tools.engine.shell.judge import judge_argv, judge_command
+from albert_tools.engine.shell.reader import SHELLS
 from albert_tools.engine.shell.verdict import Judgement
 
 #: Programs that print the names of files at most, or what another program has printed.

@@ -33,6 +33,8 @@ MAX_LENGTH = 32 * 1024
 #: a time that grows with the square of these, and holds up the other threads meanwhile.
 MAX_READ = 8 * 1024
 MAX_SIGNS = 400
+#: The programs that read a text as this module does.
+SHELLS = ("bash", "sh")
 #: Levels of substitutions and groups. Each takes some five frames of the interpreter's stack.
 MAX_DEPTH = 24
 MAX_NODES = 10_000
@@ -115,8 +117,12 @@ _BLANK = re.compile(r"(?:[ \t]+(?:\\\n[ \t]*)*)?")
 _SPACE = re.compile(r"(?:[ \t\n]|(?<=[ \t])\\\n)*")
 _DOUBLE_QUOTED = re.compile(r'(?:[^"\\$`]|\\.)*', re.DOTALL)
 _ESCAPED = re.compile(r'\\([$`"\\\n])')
-#: What bash takes for letters, and make or another shell for the beginning of code.
-_QUOTED_CODE = {"raw_string": re.compile("[$`]"), "ansi_c_string": re.compile(r"(?<=.)[\\$`]", re.DOTALL)}
+#: What bash takes for letters, and make or another shell for the beginning of code, or of a line.
+_QUOTED_CODE = {
+    "raw_string": re.compile(r"[$`\n]"),
+    "ansi_c_string": re.compile(r"(?<=.)[\\$`\n]", re.DOTALL),
+    "string": re.compile(r"\\[$`]|\n"),
+}
 _ESCAPED_CODE = re.compile(r"\\[$`]")
 
 _OVERWRITES = frozenset((">", ">|", "&>"))
@@ -173,7 +179,8 @@ class Reader:
         self.actions: list[Action] = []
         #: Whether commands run repeatedly; whether they can go on after the text, in the background.
         self.repeats = self.lasts = False
-        #: Whether bash can print a word of the text that is code: in the error of a test, or with all that a signal has ended.
+        #: Whether bash can print a word of the text that is code for others: in the error of a test, or with all that a signal
+        #: has ended.
         self.prints_code = False
         #: The actions in loops.
         self.looped: list[Action] = []
@@ -352,7 +359,11 @@ class Reader:
             elif child.type == "command_name" and len(child.children) == 1:
                 words.append(self._word(child.children[0], depth))
             else:
+                printed = self.prints_code
                 words.append(self._word(child, depth))
+                if len(words) > 2 and words[-2].text == "-c" and words[-3].text in SHELLS:
+                    # It is read by itself.
+                    self.prints_code = printed
         for child in redirects:
             words += self._more(child, depth)
         files += redirects
