@@ -205,9 +205,12 @@ def _others(primitive: Primitive, arguments: Mapping[str, Any], workspace: Works
     words = [word for name, use in uses if use == "arguments" for word in _texts(primitive, name, arguments)]
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments) if kind != "operation" else _names(arguments.get(name))
-        # A program and its arguments are checked as one command.
+        if kind == "program":
+            # It is checked with its arguments as one command. To split a long one takes seconds.
+            resources.append(Resource(kind, shlex.join(texts), folder, root, tuple(texts)))
+            continue
         use = shlex.join(words) if kind == "operation" else folder
-        resources += [Resource(kind, text, use, root) for text in ([shlex.join(texts)] if kind == "program" else texts)]
+        resources += [Resource(kind, text, use, root) for text in texts]
     return resources
 
 

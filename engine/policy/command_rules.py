@@ -59,7 +59,7 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
     """The decision on a program with its arguments, which are quoted as for a shell."""
     from albert_tools.engine.shell.judge import judge_argv
 
-    argv = tuple(shlex.split(resource.name))
+    argv = resource.words or tuple(shlex.split(resource.name))
     return _judge(layers, definition, judge_argv(argv, resource.use, resource.root)) if argv else None
 
 
