@@ -38,6 +38,7 @@ from albert_tools.engine.model.definition import (
 from albert_tools.engine.model.interrupted import OUTCOMES, InterruptedCall, Settled, Settling
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.output_facts import DATA_USES, declared_data, wrong_declarations
+from albert_tools.engine.model.parameter_types import FileContent
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.model.schema import schema_of
 from albert_tools.engine.model.schema_validity import fault_in, parameters_of, unchecked
@@ -316,7 +317,13 @@ def _declare(
     description, texts = read_docstring(inspect.getdoc(function) or "")
     context, parameters = _parameters(tool, function, hints, schemas or {}, texts)
     result = _schema(tool, "the result", hints.get("return", Any))
-    return _made(tool, function, context, parameters, result, description, schemas or {}, **options)
+    made = _made(tool, function, context, parameters, result, description, schemas or {}, **options)
+    if not made.definition.sandbox and FileContent in hints.values():
+        raise TypeError(
+            f"{tool}: only a function that runs confined gets the content of a file; write `sandbox=True`, or annotate "
+            "the parameter with `FilePath`"
+        )
+    return made
 
 
 def _hints(tool: str, function: Callable[..., Any]) -> dict[str, Any]:

@@ -479,6 +479,7 @@ async def waits() -> None: ...
             "annotate the parameter with `FileContent`",
         ),
         (lambda: primitive(sandbox=True, name="n")(lambda: None), "found by its name"),
+        (lambda: primitive(effects=["read"], paths={"page": "read"})(confined_primitives.size), "write `sandbox=True`"),
     ],
 )
 def test_declarations_that_are_refused(declare: Any, said: str) -> None:
