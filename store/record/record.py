@@ -37,10 +37,11 @@ from albert_tools.store.record.uses import UseTable
 
 _KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
 _INSERT = "INSERT INTO entries(n, at, kind, run, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
-#: Bytes on the disk for each byte of an entry, with its hash, indexes and rows in other tables (measured: 1.5 to 2.2).
-_ENTRY_FACTOR = 2.2
-#: Bytes on the disk for a step, besides its data.
-_STEP_BYTES = 128
+#: Bytes on the disk for each byte of an entry, with its hash and indexes (measured: 1.5 to 2.2), and of one whose row in another
+#: table has most of it again (3.1 to 3.9). Those of a step: for each byte of its data, and besides that.
+_ENTRY_FACTOR, _ROW_FACTOR = 2.2, 3.9
+_HAS_ROW = ("session", "asked")
+_STEP_FACTOR, _STEP_BYTES = 1.4, 128
 #: How many entries are read in one transaction.
 _BATCH = 1000
 _ENTRIES_AFTER = f"SELECT n, data FROM entries WHERE n > ? ORDER BY n LIMIT {_BATCH}"
@@ -168,11 +169,9 @@ class Record:
             if session:
                 # What is stored for a session is charged to it.
                 used = data.get("used") or {}
-                size = (
-                    used.get(STORED, 0)
-                    + int(_ENTRY_FACTOR * _bytes(content))
-                    + sum(_STEP_BYTES + _bytes(row.data) for row in rows)
-                )
+                factor = _ROW_FACTOR if kind in _HAS_ROW else _ENTRY_FACTOR
+                steps = sum(_STEP_BYTES + int(_STEP_FACTOR * _bytes(row.data)) for row in rows)
+                size = used.get(STORED, 0) + int(factor * _bytes(content)) + steps
                 data = {**data, "session": session, "used": {**used, STORED: size}}
                 content = encode(data, f"an entry of kind {kind!r}", most)
             before = database.tail
