@@ -231,6 +231,27 @@ def test_the_result_of_a_program_is_stored_once(make: Any, body: str) -> None:
     assert verify(home.home / "state" / "record").problems == ()
 
 
+#: What is stored in many rows and indexes, besides an entry of the ledger.
+ROWS: dict[str, Callable[[Governed, str, int], object]] = {
+    "sessions": lambda home, token, n: [opened(home, within=token) for _ in range(40)],
+    "descriptions": lambda home, token, n: home.service.invoke(*ATTACKS["long descriptions"](home, n), session=token),
+    "steps": lambda home, token, n: home.service.invoke("small_steps", {"n": 200}, session=token),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_what_grows_on_the_disk_is_charged(make: Any, kind: str) -> None:
+    home = make(64)
+    define(home, STEPS, "small_steps")
+    token = opened(home)
+    before = stored(home)
+    for n in range(20):
+        ROWS[kind](home, token, n)
+    charged = used(home, token)
+    assert charged > 400_000
+    assert 0.5 * charged < stored(home) - before < 1.25 * charged
+
+
 def test_several_processes_share_the_quota(make: Any) -> None:
     home = make(1)
     token = opened(home)
