@@ -190,7 +190,9 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
         for path in _texts(primitive, name, arguments):
             # An empty path means that an optional folder wasn't given.
             if path:
-                resources.append(Resource("path", workspace.absolute(path), use))
+                # A primitive of an application can change such a file itself, and a person is asked.
+                changing = use != "read" and primitive.is_shipped
+                resources.append(Resource("path", workspace.absolute(path, changing), use))
     if primitive.urls:
         resources += _urls(primitive, arguments)
     if primitive.judged:

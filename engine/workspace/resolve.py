@@ -200,13 +200,16 @@ class Resolver:
 
     # Paths as text.
 
-    def absolute(self, path: str) -> str:
+    def absolute(self, path: str, changing: bool = False) -> str:
         """The canonical absolute form of `path`, for the rules. It is computed from the text alone; links are not resolved.
 
         Raises:
-            Failure: `invalid_arguments` or `permission_denied`.
+            Failure: `invalid_arguments` or `permission_denied`, also if its name says that no tool may change it.
         """
-        return self._find(path).absolute
+        place = self._find(path)
+        if changing:
+            self._demand_free_name(place)
+        return place.absolute
 
     def recorded(self, path: str) -> str:
         """`path` as it is written to records: relative to the workspace (not to the working directory), or absolute if outside.
@@ -324,14 +327,17 @@ class Resolver:
     def _demand_unprotected(self, place: Place) -> None:
         """Refuse a change of a path with a part that is named like Albert's or git's folder, or inside of a git folder or of the
         Python that runs this service."""
-        for part in place.parts if place.tree is self._tree else place.tree.parts + place.parts:
-            folder_name = protected_folder(part)
-            if folder_name is not None:
-                raise protected(place.path, folder_name)
+        self._demand_free_name(place)
         if in_git_folder(place.absolute):
             raise protected(place.path, GIT_FOLDER)
         if within(place.absolute.casefold(), *self._python):
             raise albert_own(place.path, sealed=False)
+
+    def _demand_free_name(self, place: Place) -> None:
+        for part in place.parts if place.tree is self._tree else place.tree.parts + place.parts:
+            folder_name = protected_folder(part)
+            if folder_name is not None:
+                raise protected(place.path, folder_name)
 
     def _demand_unsealed(self, place: Place) -> None:
         """Refuse the path of a sealed folder, or of the rules. This check uses the path, because what doesn't exist yet has no

@@ -103,6 +103,15 @@ def test_explain_a_path_outside_the_workspace(albert: Any) -> None:
     assert found.out.endswith(f"opens nothing outside the workspace: there is no folder '{shared}'\n")
 
 
+def test_explain_a_change_of_git_s_own_files(albert: Any) -> None:
+    for call in (["write_file", "path=.git/config", "content=x"], ["delete_file", "path=sub/.git/hooks/pre-push"]):
+        said = albert("policy", "explain", *call).out
+        assert said.startswith("deny  git_own  ")
+        assert "decision: deny" in said
+    # Nobody is asked in vain.
+    assert "belongs to git" in albert("run", "delete_file", "path=.git/config").err
+
+
 def test_explain_a_command(albert: Any) -> None:
     config = albert.home / "config"
     config.mkdir(parents=True)
