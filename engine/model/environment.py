@@ -16,7 +16,7 @@ _LISTS = ("PATH", "_DIRS")
 _URL = re.compile(r"(^|:)[A-Za-z][\w+.-]*://")
 #: A variable within a value: bash expands its BASH_ENV.
 _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
-#: The most paths of a value that are followed as if they had spaces, and the characters of a path.
+#: The most paths of a value that are followed up to its end, because they may have spaces; the characters of a path.
 _MAX_SPACED, _MAX_PATH = 20, 4096
 
 
@@ -27,14 +27,14 @@ def outside(environ: Mapping[str, str], *tops: str) -> dict[str, str]:
 
     def stays(part: str) -> bool:
         expanded = _VARIABLE.sub(lambda found: environ.get(found[1] or found[2], ""), part)
-        return not any(map(names_one, {part, expanded}))
+        return not any(map(leads_into_top, {part, expanded}))
 
-    def names_one(text: str) -> bool:
-        found = [*_PATH.finditer(text)]
+    def leads_into_top(text: str) -> bool:
+        paths = [*_PATH.finditer(text)]
         # One of the folders can have spaces, and so can a path that leads into it by a link.
-        named = (text[each.start() : each.start() + longest] for each in found)
-        paths = {*(each[0] for each in found), *(text[each.start() :] for each in found[:_MAX_SPACED])}
-        return any(within(path, *tops) for path in (*named, *map(_real, paths)))
+        as_long_as_top = (text[path.start() : path.start() + longest] for path in paths)
+        followed = {*(path[0] for path in paths), *(text[path.start() :] for path in paths[:_MAX_SPACED])}
+        return any(within(path, *tops) for path in (*as_long_as_top, *map(_real, followed)))
 
     left = {name: _only(stays, value, name.endswith(_LISTS)) for name, value in environ.items()}
     return {name: value for name, value in left.items() if value or not environ[name]}

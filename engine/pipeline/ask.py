@@ -82,7 +82,7 @@ async def find_approval(call: Call, run: Run) -> Call:
         message = "; ".join(filter(None, parts))
     if current is None:
         write(run)
-        # An action belongs to no run that can be resumed later, so its question ends with the session.
+        # An action belongs to no run that can be resumed later, so its question expires with the session.
         until = run.session.expires if run.options.action is not None else math.inf
         current = approvals.ask(_facts(call, run, action, message), scope, until)
         _write_question(call, run, current)

@@ -119,7 +119,7 @@ def _lint_size(examined: Examined) -> Iterator[Finding]:
     if size is None or not examined.tools:
         return
     if all("execute" in d.effects and FILE_USES.intersection(d.effects) for d in examined.tools):
-        yield place, "the files that a command writes are not limited by it"
+        yield place, "it doesn't limit the files that a command writes"
     uses = [FILE_USES.intersection(d.declared.uses.values()) for d in examined.tools]
     # A move has no limit.
     if size > most and all("write" in use and "delete" not in use for use in uses):

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-#: Characters of a command that are searched. A text has up to 500 commands.
+#: Characters of a command that are searched. A text has up to 500 commands, which are all searched.
 MAX_SEARCHED = 2000
 
 

@@ -132,7 +132,7 @@ _STREAMS = re.compile(r"/dev/(null|stdout|stderr)")
 _UNARY = re.compile(r"-[nzfderswxhL]")
 _BINARY = re.compile(r"=|==|!=|-(eq|ne|lt|le|gt|ge|nt|ot|ef)|[<>]")
 #: A test whose error has no word that could be code: no comparison of numbers, or nothing but numbers and names.
-_NO_ERROR = re.compile(r"(?!.*-(eq|ne|lt|le|gt|ge)\b).*|(\$[?#]|[\w ./:=,()\[\]\"!-])*", re.DOTALL)
+_HARMLESS_ERROR = re.compile(r"(?!.*-(eq|ne|lt|le|gt|ge)\b).*|(\$[?#]|[\w ./:=,()\[\]\"!-])*", re.DOTALL)
 _DOUBLE_BRACKET = re.compile(r"-[nzfderswxhL]|[<>!()=]|==|!=|=~|&&|\|\|")
 
 
@@ -510,7 +510,7 @@ class Reader:
     def _test(self, node: Any, depth: int) -> None:
         """``[ … ]`` or ``[[ … ]]``: only operators that look; in ``[``, no word that could become an operator."""
         first, last = node.children[0], node.children[-1]
-        self.prints_code = self.prints_code or not _NO_ERROR.fullmatch(self._text(node))
+        self.prints_code = self.prints_code or not _HARMLESS_ERROR.fullmatch(self._text(node))
         self._demand_alone(first)
         self._demand_alone(last)
         parts = list(self._flat(node, depth))[1:-1]

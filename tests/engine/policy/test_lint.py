@@ -139,7 +139,7 @@ TOOLS = [
         ),
         (
             {"tools": {"build": {"max_file_size_mb": 1}}},
-            ["tools.build.max_file_size_mb: the files that a command writes are not limited by it"],
+            ["tools.build.max_file_size_mb: it doesn't limit the files that a command writes"],
         ),
         ({"free_hosts": ["a.example"], "writable_paths": ["src/**"]}, []),
         (
