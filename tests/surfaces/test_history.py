@@ -158,6 +158,8 @@ def test_check_knows_the_other_files_of_the_command(albert: Albert) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out == "good base.tool; define runs its example\ngood top.tool\n"
     document = albert("check", "top.tool", "base.tool", "--json").document()
+    # More arguments can follow an option.
+    assert albert("check", "top.tool", "--json", "base.tool").document() == document
     assert [(f["file"], f["examples"]) for f in document["files"]] == [("base.tool", 1), ("top.tool", 0)]
     assert albert("check", "top.tool").code == 1
     assert not [t for t in albert("tools", "--json").document()["tools"] if t["kind"] == "composite"]
