@@ -71,6 +71,11 @@ def list_like(
     return AbstractValue(data=source.data, control=analysis.heap.size(source), sites=made.sites)
 
 
+def taken(analysis: Analysis, item: AbstractValue, *by: AbstractValue) -> AbstractValue:
+    """An item that was taken by numbers: with many items, these can say anything."""
+    return item._replace(data=item.data | analysis.heap.sources(join(by)))
+
+
 def anything(analysis: Analysis, node: object, *values: AbstractValue, tag: str = "any") -> AbstractValue:
     """A value whose origins alone are known. It may contain, or be, any of the containers in the given values."""
     site = analysis.site(node, tag)

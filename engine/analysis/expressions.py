@@ -34,6 +34,7 @@ from albert_tools.engine.analysis.containers import (
     read_buffers,
     read_keys,
     store,
+    taken,
     text_of,
 )
 from albert_tools.engine.analysis.facade_calls import call_facade
@@ -259,7 +260,7 @@ def _subscript(analysis: Analysis, node: tree.Subscript, control: Origins) -> Ab
             known = templates.pieces(value.alternatives, rest) if node.slice.step is None else templates.ANYTHING
             result = AbstractValue(known, value.data | analysis.heap.sources(join(given)), value.control)
         if value.sites:
-            part = new_list(analysis, node, "slice", analysis.heap.values(value))
+            part = new_list(analysis, node, "slice", taken(analysis, analysis.heap.values(value), *given))
             analysis.sized(only_site(part), "length", analysis.remember(node, value))
             chosen = analysis.heap.shape(value) | analysis.picked(node)
             result = result | AbstractValue(data=value.data, control=chosen, sites=part.sites)

@@ -32,6 +32,7 @@ from albert_tools.engine.analysis.containers import (
     only_site,
     put_all,
     read_keys,
+    taken,
     text_of,
 )
 from albert_tools.engine.analysis.encoded_texts import ENCODERS
@@ -319,13 +320,12 @@ def _pop(analysis: Analysis, call: Invocation) -> AbstractValue:
 def _best(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`nlargest` and `nsmallest`"""
     source = call.arguments.get(1, "iterable") or NEVER
-    item = analysis.heap.items(source)
+    number = join(call.all[:1])
+    item = taken(analysis, analysis.heap.items(source), number)
     key = keyword_callback(call, "key")
     if key is not None:
         item = item.under(analysis.heap.condition(call_back(analysis, call.node, key, [item], call.control, source)))
-    return list_like(analysis, call.node, source, item).under(
-        analysis.heap.condition(source) | analysis.heap.condition(join(call.all[:1]))
-    )
+    return list_like(analysis, call.node, source, item).under(analysis.heap.condition(source, number))
 
 
 def _chain(analysis: Analysis, call: Invocation) -> AbstractValue:
@@ -337,10 +337,9 @@ def _chain(analysis: Analysis, call: Invocation) -> AbstractValue:
 
 
 def _islice(analysis: Analysis, call: Invocation) -> AbstractValue:
-    source, taken = call.arguments.get(0) or NEVER, join(call.all[1:])
-    item = analysis.heap.items(source)
-    item = item._replace(data=item.data | analysis.heap.sources(taken))
-    return list_like(analysis, call.node, source, item).under(analysis.heap.condition(taken))
+    source, places = call.arguments.get(0) or NEVER, call.all[1:]
+    item = taken(analysis, analysis.heap.items(source), *places)
+    return list_like(analysis, call.node, source, item).under(analysis.heap.condition(*places))
 
 
 def _groupby(analysis: Analysis, call: Invocation) -> AbstractValue:

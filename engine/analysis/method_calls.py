@@ -29,6 +29,7 @@ from albert_tools.engine.analysis.containers import (
     put_all,
     read_keys,
     store,
+    taken,
     text_of,
 )
 from albert_tools.engine.analysis.encoded_texts import as_bytes, as_text, encoded, joined
@@ -442,11 +443,8 @@ def _items(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Abs
     # The numbers decide about the order.
     is_sorted = name_of(call.node) == "most_common"
     decided = analysis.heap.condition(receiver) if is_sorted else frozenset()
-    pair = new_tuple(
-        analysis,
-        call.node,
-        [analysis.heap.items(receiver).under(decided), analysis.heap.values(receiver).under(decided)],
-    )
+    both = (analysis.heap.items(receiver), analysis.heap.values(receiver))
+    pair = new_tuple(analysis, call.node, [taken(analysis, one, *call.all).under(decided) for one in both])
     return list_like(analysis, call.node, receiver, pair).under(analysis.heap.condition(*call.all))
 
 

@@ -123,7 +123,7 @@ _QUOTED_CODE = {
     "ansi_c_string": re.compile(r"(?<=.)[\\$`\n]", re.DOTALL),
     "string": re.compile(r"\\[$`]|\n"),
 }
-_ESCAPED_CODE = re.compile(r"\\[$`]")
+_ESCAPED_CODE, _COMMENTED_CODE = re.compile(r"\\[$`]"), re.compile(r"[$`]")
 
 _OVERWRITES = frozenset((">", ">|", "&>"))
 _WRITES = _OVERWRITES | {">>", "&>>"}
@@ -259,6 +259,7 @@ class Reader:
         if kind == "comment":
             if self._slice(node.start_byte - 1, node.start_byte) not in ("", " ", "\n", ";", "\t", "#"):
                 raise Unreadable("it is not certain whether this is a comment", self._text(node))
+            self.prints_code = self.prints_code or _COMMENTED_CODE.search(self._text(node)) is not None
         elif kind == "command":
             self._command(node, (), depth)
         elif kind == "test_command":

@@ -594,12 +594,16 @@ class TestAProgram:
             "buffer.seek(0)\n        buffer.read(n)\n        to += chr(buffer.tell())",
             "to += chr(collections.deque([], maxlen=n).maxlen)",
             "to += ''.join(itertools.islice(buffer.getvalue(), n, n + 1))",
+            "to += list(letters)[n:][0]",
+            "to += chr(range(128)[n:][0])",
+            "to += heapq.nsmallest(n + 1, list(letters))[-1]",
+            "to += collections.Counter(letters).most_common(n + 1)[-1][0]",
         ],
     )
     def test_a_number_that_a_page_gives_asks_wherever_it_is_kept(self, agent: Agent, kept: str) -> None:
         body = "letters = ''.join(chr(i) for i in range(128))\n    buffer = io.StringIO(letters)\n    to = ''\n"
         body += '    for n in tools.page(url="https://example.org/").encode():\n        '
-        imports = "import collections\nimport io\nimport itertools\n\n"
+        imports = "import collections\nimport heapq\nimport io\nimport itertools\n\n"
         agent.bench.define(f'{body}{kept}\n    tools.send(to=to, text="hello")', above=imports)
         assert agent.call("t").error.message.startswith(
             "to of send is 'a page', which can come from the output of page"

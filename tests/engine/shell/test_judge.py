@@ -232,6 +232,8 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         """bash -c '( z="\\`touch x\\`"; [[ a =~ $r ]] ); make' 2> Makefile""",
         """bash -c 'z="\\$(shell touch x)"; if true; then fi' 2>> a.log; make""",
         "set -o xtrace; make > a.log; make",
+        "bash -c '( z=$(z=`true # $(shell touch x) )\n`); [[ a =~ $r ]] ); make' 2> Makefile",
+        "{ ( bash -c 'z=$(true # $(shell touch x) )\n)'; python3 x.py ); } 2> a.log; make",
         "{ ( z='\nall:;touch x\n#'; timeout -s KILL 1 sleep 9 ); } 2> a.log; make",
         '{ ( z="\nall:;touch x\n#"; timeout -s KILL 1 sleep 9 ); } 2> a.log; make',
         "nice -n '$(shell touch x)' make 2> a.log; make",
