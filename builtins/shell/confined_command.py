@@ -32,8 +32,10 @@ MAX_TIMEOUT = 3600
 #: Seconds that are reserved at the end of the caller's time, to kill the command and return its partial output.
 _MARGIN = 0.5
 
-#: Bytes of one argument or variable of a program: Linux takes no more (MAX_ARG_STRLEN). Bytes that are left for the sandbox's own.
-_MAX_WORD, _OWN_WORDS = 128 * 1024 - 1, 128 * 1024
+#: Bytes of one argument or variable of a program: Linux takes no more (MAX_ARG_STRLEN).
+_MAX_WORD = 128 * 1024 - 1
+#: The part of what the system takes together that is left to the command. The rest is for the sandbox.
+_OF_ALL = 15 / 16
 
 #: Network requests of one command that are recorded.
 MAX_SEEN = 200
@@ -298,7 +300,7 @@ def demand_startable(words: Sequence[str], environment: Sequence[str] = ()) -> N
     """
     # Each has a NUL at its end and a pointer.
     sizes = [len(text.encode()) + 9 for text in (*words, *environment)]
-    if max(sizes, default=0) > _MAX_WORD + 9 or sum(sizes) > os.sysconf("SC_ARG_MAX") - _OWN_WORDS:
+    if max(sizes, default=0) > _MAX_WORD + 9 or sum(sizes) > _OF_ALL * os.sysconf("SC_ARG_MAX"):
         from albert_tools.engine.sandbox.command.spawn_command import too_long
 
         raise too_long()

@@ -38,7 +38,6 @@ from albert_tools.engine.model.definition import (
 from albert_tools.engine.model.interrupted import OUTCOMES, InterruptedCall, Settled, Settling
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.output_facts import DATA_USES, declared_data, wrong_declarations
-from albert_tools.engine.model.parameter_types import FileContent
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.model.schema import schema_of
 from albert_tools.engine.model.schema_validity import fault_in, parameters_of, unchecked
@@ -318,12 +317,18 @@ def _declare(
     context, parameters = _parameters(tool, function, hints, schemas or {}, texts)
     result = _schema(tool, "the result", hints.get("return", Any))
     made = _made(tool, function, context, parameters, result, description, schemas or {}, **options)
-    if not made.definition.sandbox and FileContent in hints.values():
+    if not made.definition.sandbox and any(bytes in _types_in(hints[name]) for name in made.paths):
         raise TypeError(
             f"{tool}: only a function that runs confined gets the content of a file; write `sandbox=True`, or annotate "
             "the parameter with `FilePath`"
         )
     return made
+
+
+def _types_in(hint: Any) -> set[Any]:
+    """A type and those that it is made of."""
+    parts = typing.get_args(hint)
+    return {hint}.union(*map(_types_in, parts)) if parts else {hint} if isinstance(hint, type) else set()
 
 
 def _hints(tool: str, function: Callable[..., Any]) -> dict[str, Any]:

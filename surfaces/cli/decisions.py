@@ -77,9 +77,12 @@ async def decisions_on(
     """The decisions on a call in a mode, one for each rule that applies.
 
     Raises:
-        Failure: the workspace can't be used; `invalid_arguments`.
+        Failure: the workspace can't be used; `invalid_arguments`, or the failure of arguments that can never work.
     """
     await asyncio.to_thread(_demand_valid, definition, arguments)
+    primitive = service.registry.primitive(definition.name)
+    if primitive is not None:
+        await asyncio.to_thread(primitive.demand, arguments)
     for name in _used(definition, arguments, "tool"):
         called = (await service.describe(name, session=token())).definition
         for items in _used(definition, arguments, "items"):

@@ -103,6 +103,12 @@ def test_explain_a_path_outside_the_workspace(albert: Any) -> None:
     assert found.out.endswith(f"opens nothing outside the workspace: there is no folder '{shared}'\n")
 
 
+def test_explain_a_call_that_can_never_work(albert: Any) -> None:
+    said = albert("policy", "explain", "run_tests", 'args:=["--", "-x"]')
+    assert (said.code, said.out) == (1, "")
+    assert "what follows '--' are files" in said.err
+
+
 def test_explain_a_change_of_git_s_own_files(albert: Any) -> None:
     for call in (["write_file", "path=.git/config", "content=x"], ["delete_file", "path=sub/.git/hooks/pre-push"]):
         said = albert("policy", "explain", *call).out

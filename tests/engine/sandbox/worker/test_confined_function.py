@@ -20,6 +20,7 @@ import pytest
 
 from albert_tools import Failure, ToolService, primitive
 from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.parameter_types import FileContent
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.sandbox.worker import confined_function
 from albert_tools.engine.sandbox.worker.codec import pack
@@ -456,6 +457,7 @@ async def test_functions_that_can_not_be_imported_are_refused() -> None:
 def takes_context(context: CallContext) -> None: ...
 def plain() -> None: ...
 def several(names: list[str]) -> None: ...
+def maybe(pages: list[FileContent] | None) -> None: ...
 async def waits() -> None: ...
 
 
@@ -480,6 +482,7 @@ async def waits() -> None: ...
         ),
         (lambda: primitive(sandbox=True, name="n")(lambda: None), "found by its name"),
         (lambda: primitive(effects=["read"], paths={"page": "read"})(confined_primitives.size), "write `sandbox=True`"),
+        (lambda: primitive(effects=["read"], paths={"pages": "read"})(maybe), "write `sandbox=True`"),
     ],
 )
 def test_declarations_that_are_refused(declare: Any, said: str) -> None:
