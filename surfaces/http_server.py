@@ -211,9 +211,13 @@ class _Protocol(H11Protocol):
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Make room for another connection."""
+        """Make room for another connection, and forget this one. Its parts refer to each other, so they would stay in memory, with
+        what was received, until Python looks for cycles."""
         self._shares.leave(self)
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        self._timer.cancel()
+        self.app = cast(Any, None)
 
     def data_received(self, data: bytes) -> None:
         """Parse a request in parts. Refuse many lines or blanks in its head or behind its body: h11 parses all of them at once."""
@@ -286,7 +290,7 @@ class _Protocol(H11Protocol):
         await app(scope, receive, sent)
 
     def _wait(self) -> None:
-        self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.cycle)
+        self._timer = self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.cycle)
 
     def _close_if_idle(self, last: object) -> None:
         """Close a stranger, a connection that has had no other request since the last one, if that was answered, and one whose

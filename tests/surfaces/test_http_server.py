@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -12,6 +13,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from albert_tools.surfaces import http_server
+from tests.helpers.frames import no_collection
 
 
 def test_a_connection_that_sends_no_whole_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,11 +58,11 @@ class Server:
     """A server whose clients have no token. It answers with the size of a body, or at once for the path ``/early``."""
 
     def __init__(self, port: int) -> None:
-        self._port = port
+        self.port = port
 
     async def answers(self, *parts: bytes, wait: bool = False) -> bytes:
         """What the server sends until it closes the connection. `wait`: its first answer comes before all is sent."""
-        reader, writer = await asyncio.open_connection(http_server.LOOPBACK, self._port)
+        reader, writer = await asyncio.open_connection(http_server.LOOPBACK, self.port)
         received = b""
         with suppress(ConnectionError):
             for part in parts:
@@ -151,6 +153,27 @@ async def test_what_comes_behind_an_answer_is_read_and_bounded(server: Server) -
     assert (await server.answers(post("/early", b""), *sent, END, GET + CLOSE + b"\r\n", wait=True)).count(
         b"HTTP/1.1"
     ) == 1
+
+
+async def test_a_connection_that_has_ended_keeps_nothing_in_memory(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "IDLE_SECONDS", 1000)
+    bodies = [b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n" + b"x" * 200_000, b"GET /", b""]
+    with no_collection():
+        for body in bodies:
+            writer = (await asyncio.open_connection(http_server.LOOPBACK, server.port))[1]
+            writer.write(body)
+            await writer.drain()
+            await asyncio.sleep(0.2)
+            writer.close()
+            await writer.wait_closed()
+        for _ in range(100):
+            left = sum(isinstance(each, http_server._Protocol) for each in gc.get_objects())
+            if not left:
+                break
+            await asyncio.sleep(0.1)
+        assert left == 0
 
 
 async def test_requests_that_were_sent_before_an_answer_are_read_one_after_the_other(server: Server) -> None:
