@@ -317,7 +317,7 @@ def _declare(
     context, parameters = _parameters(tool, function, hints, schemas or {}, texts)
     result = _schema(tool, "the result", hints.get("return", Any))
     made = _made(tool, function, context, parameters, result, description, schemas or {}, **options)
-    if not made.definition.sandbox and any(bytes in _types_in(hints[name]) for name in made.paths):
+    if not made.definition.sandbox and any(_has_bytes(hints[name]) for name in made.paths):
         raise TypeError(
             f"{tool}: only a function that runs confined gets the content of a file; write `sandbox=True`, or annotate "
             "the parameter with `FilePath`"
@@ -325,10 +325,10 @@ def _declare(
     return made
 
 
-def _types_in(hint: Any) -> set[Any]:
-    """A type and those that it is made of."""
-    parts = typing.get_args(hint)
-    return {hint}.union(*map(_types_in, parts)) if parts else {hint} if isinstance(hint, type) else set()
+def _has_bytes(hint: Any) -> bool:
+    """Whether a type is `bytes`, or is made of it."""
+    named = getattr(hint, "__supertype__", None)
+    return hint is bytes or (named is not None and _has_bytes(named)) or any(map(_has_bytes, typing.get_args(hint)))
 
 
 def _hints(tool: str, function: Callable[..., Any]) -> dict[str, Any]:

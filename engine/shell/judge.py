@@ -153,9 +153,10 @@ class _Judge:
             problem = unclear
         except RecursionError:
             problem = Unreadable("it is nested too deeply")
-        self._prints = self._prints or reader.prints_code
+        prints_code = reader.prints_code or (depth > 0 and reader.comments_code)
+        self._prints = self._prints or prints_code
         # An error names a file that can't be read.
-        self._printed = reader.prints_code or "<" in source
+        self._printed = prints_code or "<" in source
         for action in reader.actions:
             self._act(action, depth)
         self._lasts = self._lasts or reader.lasts

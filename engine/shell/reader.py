@@ -91,7 +91,8 @@ _SPELLINGS = {
     "arithmetic_expansion": r"\$\(\([0-9 +*/%()<>=-]*\)\)",
     "brace_expression": r"\{[0-9]{1,3}\.\.[0-9]{1,3}\}",
     "extglob_pattern": r"[\w.*?/:@+-]+",
-    "regex": r"[\w.*?+^$()|\[\]/:@,-]+",
+    # Of `$[x]` bash takes the value, as of `$((x))`.
+    "regex": r"(?:[\w.*?+^()|\[\]/:@,-]|\$(?=[)|]|$))+",
 }
 _WORD_PATTERNS = {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _SPELLINGS.items()}
 _WORDS = frozenset((*_SPELLINGS, "string", "concatenation", "command_substitution", "process_substitution"))
@@ -123,7 +124,7 @@ _QUOTED_CODE = {
     "ansi_c_string": re.compile(r"(?<=.)[\\$`\n]", re.DOTALL),
     "string": re.compile(r"\\[$`]|\n"),
 }
-_ESCAPED_CODE, _COMMENTED_CODE = re.compile(r"\\[$`]"), re.compile(r"[$`]")
+_ESCAPED_CODE = re.compile(r"\\[$`]")
 
 _OVERWRITES = frozenset((">", ">|", "&>"))
 _WRITES = _OVERWRITES | {">>", "&>>"}
@@ -180,8 +181,8 @@ class Reader:
         #: Whether commands run repeatedly; whether they can go on after the text, in the background.
         self.repeats = self.lasts = False
         #: Whether bash can print a word of the text that is code for others: in the error of a test, or with all that a signal
-        #: has ended.
-        self.prints_code = False
+        #: has ended. Whether a comment can be code; bash prints those in backquotes, and all of a text that another bash runs.
+        self.prints_code = self.comments_code = False
         #: The actions in loops.
         self.looped: list[Action] = []
         self._data = b""
@@ -259,7 +260,9 @@ class Reader:
         if kind == "comment":
             if self._slice(node.start_byte - 1, node.start_byte) not in ("", " ", "\n", ";", "\t", "#"):
                 raise Unreadable("it is not certain whether this is a comment", self._text(node))
-            self.prints_code = self.prints_code or _COMMENTED_CODE.search(self._text(node)) is not None
+            if re.search(r"[$`]", self._text(node)):
+                self.comments_code = True
+                self.prints_code = self.prints_code or self._is_in_backquotes(node)
         elif kind == "command":
             self._command(node, (), depth)
         elif kind == "test_command":
@@ -290,6 +293,11 @@ class Reader:
             text = self._text(node.parent)
             if re.search(r"[\\`]", text[1:-1]) or (self._marked and MARK.search(text)):
                 raise Unreadable("it has backslashes or backquotes within backquotes", text)
+
+    def _is_in_backquotes(self, node: Any) -> bool:
+        while node is not None and not (node.type == "command_substitution" and self._text(node).startswith("`")):
+            node = node.parent
+        return node is not None
 
     def _compound(self, node: Any, depth: int) -> None:
         if node.type == "redirected_statement":

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NewType
 
 import psutil
 import pytest
@@ -454,9 +454,13 @@ async def test_functions_that_can_not_be_imported_are_refused() -> None:
         await run_confined(hostile.add, {"a": {1}}, seconds=1)
 
 
+Page = NewType("Page", FileContent)
+
+
 def takes_context(context: CallContext) -> None: ...
 def plain() -> None: ...
 def several(names: list[str]) -> None: ...
+def named(page: Annotated[Page, {"title": "a page"}]) -> None: ...
 def maybe(pages: list[FileContent] | None) -> None: ...
 async def waits() -> None: ...
 
@@ -483,6 +487,7 @@ async def waits() -> None: ...
         (lambda: primitive(sandbox=True, name="n")(lambda: None), "found by its name"),
         (lambda: primitive(effects=["read"], paths={"page": "read"})(confined_primitives.size), "write `sandbox=True`"),
         (lambda: primitive(effects=["read"], paths={"pages": "read"})(maybe), "write `sandbox=True`"),
+        (lambda: primitive(effects=["read"], paths={"page": "read"})(named), "write `sandbox=True`"),
     ],
 )
 def test_declarations_that_are_refused(declare: Any, said: str) -> None:
