@@ -142,7 +142,7 @@ class Authoring(Struct, eq=False):
             demand_saved()
             head, why = await asyncio.to_thread(self._head, name, session, "removing it")
             if not why and name in self.context.record.reviews.active():
-                why = f"{name} is active: the owner has approved it; removing it needs a person's approval"
+                why = f"{name} is active, so removing it needs a person's approval"
             return Review(head, why, {"removes": head})
 
         async def delete(head: str | None) -> None:
