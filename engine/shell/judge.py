@@ -50,6 +50,8 @@ _PRINTING = re.compile(r"\w+ (-\w*[Rv]|--[rv])|set (-\w*x|xtrace)")
 #: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
 #: a closed pipe ends `timeout` itself before.
 _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
+#: The path of a program of the project.
+_OF_PROJECT = re.compile(r"(?!/|~).*/")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
@@ -236,7 +238,10 @@ class _Judge:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
+            # If the owner has listed it, nobody is asked about it. Then it can have printed and written anything, but a program of
+            # the project could write to other files itself.
             self._prints = True
+            self._wrote = self._wrote or not _OF_PROJECT.match(argv[0].text)
             self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}
         self._note_folder(_argv(argv))
         limited = self._limited
@@ -276,6 +281,8 @@ class _Judge:
         name = name_of(argv[0])
         rest = list(argv[1:])
         if name == "git":
+            if Word("for-each-repo") in rest:
+                raise Unreadable("it runs git in other repositories", about)
             rest = self._without_leading_options(rest, about)
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
             self._prints = self._prints or _prints_files(name, rest)

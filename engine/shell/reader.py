@@ -92,7 +92,7 @@ _SPELLINGS = {
     "brace_expression": r"\{[0-9]{1,3}\.\.[0-9]{1,3}\}",
     "extglob_pattern": r"[\w.*?/:@+-]+",
     # Of `$[x]` bash takes the value, as of `$((x))`.
-    "regex": r"(?:[\w.*?+^()|\[\]/:@,-]|\$(?=[)|]|$))+",
+    "regex": r"(?:[\w.*?+^()|\[\]/:@,-]|\$(?![\[({]))+",
 }
 _WORD_PATTERNS = {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _SPELLINGS.items()}
 _WORDS = frozenset((*_SPELLINGS, "string", "concatenation", "command_substitution", "process_substitution"))

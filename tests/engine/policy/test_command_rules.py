@@ -99,6 +99,14 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (ORDINARY, "make > .git/hooks/x", "ask shipped.dangerous_command"),
         (ORDINARY, "CC=./x make", "ask shipped.dangerous_command"),
         ({"ordinary_commands": ["*"]}, "./other.sh", "ask shipped.unknown_command"),
+        # It can have brought another project's code.
+        ({"ordinary_commands": ["git checkout evil"]}, "git checkout evil; make", "ask shipped.unknown_command"),
+        ({"ordinary_commands": ["./deploy.sh"]}, "./deploy.sh && make", None),
+        (
+            {**FORBIDDEN, "ordinary_commands": ["git *"]},
+            "git -c x.repo=. for-each-repo --config=x.repo push",
+            "deny tools.bash.forbidden_commands",
+        ),
         ({**ORDINARY, **FORBIDDEN}, "git push origin main", "deny tools.bash.forbidden_commands"),
         # Forbidden commands, in any spelling, and commands that could be forbidden ones.
         (FORBIDDEN, "git push", "deny tools.bash.forbidden_commands"),

@@ -287,6 +287,7 @@ def test_attacks_ask(command: str) -> None:
         "set -euo pipefail; make > b.log 2>&1; make check",
         "# It needs $CC and `ls`.\nmake > b.log 2>&1; make check  # see $HOME",
         "[[ $x =~ ^v(1|2)$ ]] && make",
+        "[[ $b =~ ^$v/ ]] && [[ :$PATH: =~ :$HOME/bin: ]] && make",
         "touch -c a; chmod -c +x a; make > b.log; make check",
         "timeout 60 bash -c 'make > b.log\n[ $? -eq 0 ] && make check'",
         "timeout 30 make test > t.log 2>&1; if [ $? -eq 124 ]; then make clean; fi",
