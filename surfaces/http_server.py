@@ -34,8 +34,8 @@ _PARSED, _MAX_LINES = KiB, 100
 #: h11 takes quadratic time for a row of blanks.
 _MAX_BLANKS = 99
 _BLANKS = re.compile(rb"(?<![ \t])[ \t]{%d}" % (_MAX_BLANKS + 1))
-#: Bytes that are read of a stranger's request after it was answered: those of a body whose length was declared, and others, which
-#: are parsed. A client that sees no answer because its connection is closed doesn't know that it has to sign in again.
+#: Bytes that are read of a stranger's request after it was answered: all, and those that belong to no body of declared length,
+#: because they are parsed. If the connection was closed earlier, the client could miss that it has to sign in again.
 _MAX_DROPPED, _MAX_LATE = 8 * MiB, 256 * KiB
 #: Chunks of a body that may be small, and the bytes for each further one.
 _SMALL_CHUNKS, _CHUNK_BYTES = 64, 512
@@ -198,8 +198,8 @@ class _Protocol(H11Protocol):
         self._has_room = True
         #: What was received behind the present request.
         self._behind = b""
-        #: The bytes of a stranger that were read after an answer, without and with those of declared bodies.
-        self._late = self._dropped = 0
+        #: The bytes of a stranger that were read after an answer: all, and those that belong to no body of declared length.
+        self._dropped = self._late = 0
         #: The bytes that the client had not taken when this was looked at last.
         self._unsent = 0
         self.app = cast(Any, self._handle)
@@ -228,13 +228,14 @@ class _Protocol(H11Protocol):
                 self._behind += data[at:]
                 self.flow.pause_reading()
                 return
-            is_declared = self._parser.left > 0
-            part = data[at : at + (self._parser.left or _PARSED)]
+            left = self._parser.left
+            part = data[at : at + (left or _PARSED)]
             at += len(part)
             super().data_received(part)
             if self.conn.our_state is h11.DONE and self._shares.is_stranger(self):
                 self._dropped += len(part)
-                self._late += 0 if is_declared else len(part)
+                if not left:
+                    self._late += len(part)
                 if self._dropped > _MAX_DROPPED or self._late > _MAX_LATE:
                     self.transport.close()
             if self.transport.is_closing():

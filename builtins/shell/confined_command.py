@@ -34,7 +34,7 @@ _MARGIN = 0.5
 
 #: Bytes of one argument or variable of a program: Linux takes no more (MAX_ARG_STRLEN).
 _MAX_WORD = 128 * 1024 - 1
-#: The part of what the system takes together that is left to the command. The rest is for the sandbox.
+#: The share of all that the system takes (ARG_MAX) that a command may use. The rest is for the sandbox.
 _OF_ALL = 15 / 16
 
 #: Network requests of one command that are recorded.
@@ -298,9 +298,9 @@ def demand_startable(words: Sequence[str], environment: Sequence[str] = ()) -> N
     Raises:
         Failure: `too_large`.
     """
-    # Each has a NUL at its end and a pointer.
-    sizes = [len(text.encode()) + 9 for text in (*words, *environment)]
-    if max(sizes, default=0) > _MAX_WORD + 9 or sum(sizes) > _OF_ALL * os.sysconf("SC_ARG_MAX"):
+    sizes = [len(text.encode()) for text in (*words, *environment)]
+    # Each takes a NUL at its end and a pointer, too.
+    if max(sizes, default=0) > _MAX_WORD or sum(sizes) + 9 * len(sizes) > _OF_ALL * os.sysconf("SC_ARG_MAX"):
         from albert_tools.engine.sandbox.command.spawn_command import too_long
 
         raise too_long()

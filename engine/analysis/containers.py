@@ -72,7 +72,7 @@ def list_like(
 
 
 def taken(analysis: Analysis, item: AbstractValue, *by: AbstractValue) -> AbstractValue:
-    """An item that was taken by numbers: with many items, these can say anything."""
+    """An item that was taken by its place. Among many items, the numbers `by` choose any text, so it has their data, too."""
     return item._replace(data=item.data | analysis.heap.sources(join(by)))
 
 

@@ -190,7 +190,7 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
         for path in _texts(primitive, name, arguments):
             # An empty path means that an optional folder wasn't given.
             if path:
-                # A primitive of an application can change such a file itself, and a person is asked.
+                # No shipped primitive can change git's own files. One of an application may do it itself, so a person is asked.
                 changing = use != "read" and primitive.is_shipped
                 resources.append(Resource("path", workspace.absolute(path, changing), use))
     if primitive.urls:
@@ -208,11 +208,11 @@ def _others(primitive: Primitive, arguments: Mapping[str, Any], workspace: Works
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments) if kind != "operation" else _names(arguments.get(name))
         if kind == "program":
-            # It is checked with its arguments as one command. To split a long one takes seconds.
+            # A program and its arguments are checked as one command. Splitting a long text into words takes seconds.
             resources.append(Resource(kind, shlex.join(texts), folder, root, tuple(texts)))
-            continue
-        use = shlex.join(words) if kind == "operation" else folder
-        resources += [Resource(kind, text, use, root) for text in texts]
+        else:
+            use = shlex.join(words) if kind == "operation" else folder
+            resources += [Resource(kind, text, use, root) for text in texts]
     return resources
 
 

@@ -19,8 +19,8 @@ class Resource(NamedTuple):
     """Something that a call uses. `kind` is ``path`` (absolute), ``url``, or a kind that `Primitive.judged` names.
 
     `use` is ``read``, ``write``, ``delete``, the method of a URL, the folder in which a command starts, as records name it, or the
-    arguments of an operation, quoted as for a shell. `root` is the workspace of a command. `words` are those of a program, if they
-    are known apart.
+    arguments of an operation, quoted as for a shell. `root` is the workspace of a command. `words` are a program and its
+    arguments, if `name` need not be split into them.
     """
 
     kind: str

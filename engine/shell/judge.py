@@ -45,7 +45,7 @@ _MODULE = "python -m "
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
 _READ = re.compile("/+(dev|proc)/")
-#: Programs and arguments with which they print words that nobody wrote, or names of files that nobody named.
+#: The options with which a program of `no_output` prints what it does, or has errors about files that nobody named.
 _PRINTING = re.compile(r"\w+ (-\w*[Rv]|--[rv])|set (-\w*x|xtrace)")
 #: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
 #: a closed pipe ends `timeout` itself before.
@@ -238,8 +238,8 @@ class _Judge:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
-            # If the owner has listed it, nobody is asked about it. Then it can have printed and written anything, but a program of
-            # the project could write to other files itself.
+            # The owner may have listed it, and then nobody is asked. So it counts as printing and writing anything. But what a
+            # program of the project writes doesn't count: it could write to other files itself.
             self._prints = True
             self._wrote = self._wrote or not _OF_PROJECT.match(argv[0].text)
             self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}

@@ -91,7 +91,7 @@ _SPELLINGS = {
     "arithmetic_expansion": r"\$\(\([0-9 +*/%()<>=-]*\)\)",
     "brace_expression": r"\{[0-9]{1,3}\.\.[0-9]{1,3}\}",
     "extglob_pattern": r"[\w.*?/:@+-]+",
-    # Of `$[x]` bash takes the value, as of `$((x))`.
+    # Bash evaluates `$[x]` like `$((x))`.
     "regex": r"(?:[\w.*?+^()|\[\]/:@,-]|\$(?![\[({]))+",
 }
 _WORD_PATTERNS = {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _SPELLINGS.items()}
@@ -118,7 +118,7 @@ _BLANK = re.compile(r"(?:[ \t]+(?:\\\n[ \t]*)*)?")
 _SPACE = re.compile(r"(?:[ \t\n]|(?<=[ \t])\\\n)*")
 _DOUBLE_QUOTED = re.compile(r'(?:[^"\\$`]|\\.)*', re.DOTALL)
 _ESCAPED = re.compile(r'\\([$`"\\\n])')
-#: What bash takes for letters, and make or another shell for the beginning of code, or of a line.
+#: What bash takes for ordinary characters of a word, and make or another shell for the beginning of code or of a line.
 _QUOTED_CODE = {
     "raw_string": re.compile(r"[$`\n]"),
     "ansi_c_string": re.compile(r"(?<=.)[\\$`\n]", re.DOTALL),
@@ -180,9 +180,11 @@ class Reader:
         self.actions: list[Action] = []
         #: Whether commands run repeatedly; whether they can go on after the text, in the background.
         self.repeats = self.lasts = False
-        #: Whether bash can print a word of the text that is code for others: in the error of a test, or with all that a signal
-        #: has ended. Whether a comment can be code; bash prints those in backquotes, and all of a text that another bash runs.
-        self.prints_code = self.comments_code = False
+        #: Whether bash can print a part of the text that another program would take for code: in the error of a test, or because
+        #: it prints the text of what a signal ends.
+        self.prints_code = False
+        #: Whether a comment could be such code. Bash prints it only in backquotes, or if another bash has been given this text.
+        self.comments_code = False
         #: The actions in loops.
         self.looped: list[Action] = []
         self._data = b""
@@ -371,7 +373,7 @@ class Reader:
                 printed = self.prints_code
                 words.append(self._word(child, depth))
                 if len(words) > 2 and words[-2].text == "-c" and words[-3].text in SHELLS:
-                    # It is read by itself.
+                    # This word is read as a text of its own.
                     self.prints_code = printed
         for child in redirects:
             words += self._more(child, depth)

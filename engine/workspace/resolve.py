@@ -202,13 +202,14 @@ class Resolver:
 
     def absolute(self, path: str, changing: bool = False) -> str:
         """The canonical absolute form of `path`, for the rules. It is computed from the text alone; links are not resolved.
+        If it is for `changing` the file, its name must not be one of git's or Albert's own.
 
         Raises:
-            Failure: `invalid_arguments` or `permission_denied`, also if its name says that no tool may change it.
+            Failure: `invalid_arguments` or `permission_denied`.
         """
         place = self._find(path)
         if changing:
-            self._demand_free_name(place)
+            self._demand_unprotected_name(place)
         return place.absolute
 
     def recorded(self, path: str) -> str:
@@ -327,13 +328,13 @@ class Resolver:
     def _demand_unprotected(self, place: Place) -> None:
         """Refuse a change of a path with a part that is named like Albert's or git's folder, or inside of a git folder or of the
         Python that runs this service."""
-        self._demand_free_name(place)
+        self._demand_unprotected_name(place)
         if in_git_folder(place.absolute):
             raise protected(place.path, GIT_FOLDER)
         if within(place.absolute.casefold(), *self._python):
             raise albert_own(place.path, sealed=False)
 
-    def _demand_free_name(self, place: Place) -> None:
+    def _demand_unprotected_name(self, place: Place) -> None:
         for part in place.parts if place.tree is self._tree else place.tree.parts + place.parts:
             folder_name = protected_folder(part)
             if folder_name is not None:

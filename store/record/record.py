@@ -37,10 +37,11 @@ from albert_tools.store.record.uses import UseTable
 
 _KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
 _INSERT = "INSERT INTO entries(n, at, kind, run, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
-#: Bytes on the disk for each byte of an entry, with its hash and indexes (measured: 1.5 to 2.2), and of one whose row in another
-#: table has most of it again (3.1 to 3.9). Those of a step: for each byte of its data, and besides that.
+#: Bytes on the disk for each byte of an entry, with its hash and indexes (measured: 1.5 to 2.2). An entry of the kinds `_HAS_ROW`
+#: is almost whole in a row of another table, too (3.1 to 3.9).
 _ENTRY_FACTOR, _ROW_FACTOR = 2.2, 3.9
 _HAS_ROW = ("session", "asked")
+#: Bytes on the disk for each byte of a step's data, and for the step besides its data.
 _STEP_FACTOR, _STEP_BYTES = 1.4, 128
 #: How many entries are read in one transaction.
 _BATCH = 1000

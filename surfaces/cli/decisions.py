@@ -81,7 +81,7 @@ async def decisions_on(
     """
     await asyncio.to_thread(_demand_valid, definition, arguments)
     primitive = service.registry.primitive(definition.name)
-    # That of an application can have faults of its own, which are those of the call.
+    # The check of an application's primitive can itself fail. The call reports that.
     if primitive is not None and primitive.is_shipped:
         await asyncio.to_thread(primitive.demand, arguments)
     for name in _used(definition, arguments, "tool"):
