@@ -235,9 +235,10 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
         if not confirmed(f"Answer {options.choice}: {what}?"):
             console.note("not answered; the question is still open")
             return 1, None
+    # A worker can go on with the run as soon as the answer is there.
+    waits = _run_waits(service, approval)
     answered = service.approvals.answer(approval.id, options.choice, person())
-    waits = _run_waits(service, answered)
-    resumed = answered.run if waits and options.resume else None
+    resumed = answered.run if options.resume and waits and _run_waits(service, answered) else None
     if console.json:
         if resumed is None:
             console.document({"ok": True, **answered.as_dict()})
