@@ -106,7 +106,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
-    from albert_tools.engine.shell.command_patterns import is_listed, may_match, may_start, stands_in
+    from albert_tools.engine.shell.command_patterns import is_listed, may_match
 
     patterns = FORBIDDEN.of(section)
     rule = f"{place}.{FORBIDDEN.name}"
@@ -121,14 +121,19 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
                 another = "if it is another command, write it with plain paths and without variables"
                 hint = "do without it" if certain else another
                 yield Decision("deny", rule, "command", message, hint)
-            # It can also get the text of another part: by a variable, a pipe, a here-document.
-            elif part.starts and (
-                may_start(pattern, part.argv, judgement.folders)
-                or stands_in(pattern, judgement.text, judgement.folders)
-            ):
+            elif _could_start(pattern, part, judgement):
                 message = f"{_name(part)} could run a command that is forbidden by {pattern!r}"
                 hint = "write the command out by itself, without variables and without another program around it"
                 yield Decision("deny", rule, "command", message, hint)
+
+
+def _could_start(pattern: str, part: Part, judgement: Judgement) -> bool:
+    from albert_tools.engine.shell.command_patterns import may_start, stands_in
+
+    # It can also get the text of another part: by a variable, a pipe, a here-document.
+    return part.starts and (
+        may_start(pattern, part.argv, judgement.folders) or stands_in(pattern, judgement.text, judgement.folders)
+    )
 
 
 def _allowed(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
@@ -152,6 +157,9 @@ def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> It
     for part in judgement.parts if patterns else ():
         if part.argv and any(may_match(pattern, part.argv, judgement.folders) for pattern in patterns or ()):
             message = f"{_name(part)} is dangerous: the rules list it"
+            yield Decision("ask", rule, "dangerous_command", message, "do without it", WHOLE_CALL)
+        elif part.unreadable or any(_could_start(pattern, part, judgement) for pattern in patterns or ()):
+            message = f"{_name(part)} could run a command that is dangerous: the rules list it"
             yield Decision("ask", rule, "dangerous_command", message, "do without it", WHOLE_CALL)
 
 
@@ -179,9 +187,12 @@ def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: J
 def _line_for_owner(asking: list[Part], folders: Sequence[str]) -> str | None:
     """The line of the rules with which these commands need no approval; None if a pattern can't or should not list them all."""
     from albert_tools.engine.shell.command_patterns import exact_pattern, placed
+    from albert_tools.engine.shell.programs import runs_what_it_reads
 
-    # A pattern for `sh` would allow all that is piped to it.
     if not asking or any(part.verdict != "unknown" or part.unreadable or not part.argv for part in asking):
+        return None
+    # A pattern for `sh` would allow all that is piped to it.
+    if any(runs_what_it_reads(part.argv) for part in asking):
         return None
     # In several folders, a word can name several files. Then no line is exact.
     first, *others = {tuple(exact_pattern(placed(part.argv, folder)) for part in asking) for folder in folders}

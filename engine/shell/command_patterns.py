@@ -24,12 +24,13 @@ _MAX_OFFERED = 120
 _QUOTES = re.compile(r"['\"\\]")
 #: A text with escapes, as bash reads it.
 _ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|0?[0-7]{1,3}|[abfnrtv'\"\\])")
-_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|0?[0-7]{1,3}|[abfnrtv_'\"\\])")
+#: The last one is a blank for ``env -S``.
+_LETTERS = {"_": " ", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _CONTINUED, _ONE_LETTER = re.compile(r"\\\n\s*"), re.compile(r"\$[A-Za-z]")
 _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
-#: Words of such a text that can be anything: variables, and the names and files that git can give to commands.
-_UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
+#: Words of such a text that can be anything: variables, and words with which git runs commands by other names, or elsewhere.
+_UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.|\bhelp\.autocorrect\b|^for-each-repo$", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
 #: A word that names a file: by its folder, or by the end of its name.
 _FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
@@ -118,14 +119,18 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     """Whether a program that nobody knows could run a command that matches, in any folder: some of its words, or of the words in
     them."""
     words, entered = _words(pattern, by_name=True), _entered(folders, argv)
-    inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
     # The program itself is found from the folders of the text; what it starts can be in any folder. A variable has no program.
     begin = 0 if argv and "=" in argv[0] else 1
     others = len(_inner_words("".join(argv[:begin])))
-    return _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
-        _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
-        for each in (argv[begin:], inner[others:])
-    )
+    text = "\n".join(argv)
+    for reading in {text, _decoded(text)}:
+        inner = [HOLE if _UNKNOWN.search(word) else _GLOB.sub(HOLE, word) for word in _inner_words(reading)]
+        if _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
+            _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
+            for each in (argv[begin:], inner[others:])
+        ):
+            return True
+    return False
 
 
 def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:

@@ -24,6 +24,7 @@ from albert_tools.engine.shell.programs import (
     name_of,
     names_folder,
     row_of,
+    runs_what_it_reads,
     starts_nothing,
 )
 from albert_tools.engine.shell.reader import MAX_LENGTH, SHELLS, Action, Binding, Reader, SimpleCommand, Write
@@ -42,16 +43,13 @@ _MAX_FOLDERS = 8
 _CD, _ENTERING = ("cd", "chdir", "pushd"), frozenset("popd builtin command eval trap".split())
 #: A module of Python is a program, too: the owner's patterns of `pytest` apply to `python -m pytest`.
 _MODULE = "python -m "
-#: Shells, which run what they read if no operand names a script; and files that are what they read.
-_READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
-_READ = re.compile("/+(dev|proc)/")
 #: The options with which a program of `no_output` prints what it does, or has errors about files that nobody named.
 _PRINTING = re.compile(r"\w+ (-\w*[Rv]|--[rv])|set (-\w*x|xtrace)")
 #: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
 #: a closed pipe ends `timeout` itself before.
 _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
 #: The path of a program of the project.
-_OF_PROJECT = re.compile(r"(?!/|~).*/")
+_OF_PROJECT = re.compile(r"(?!/|~|-).*/")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
@@ -134,6 +132,8 @@ class _Judge:
         #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
         #: a link to code; that code could write to other files itself.
         self._logged, self._prints = False, "<" in source
+        #: Whether a command can read anything but an empty input.
+        self._has_input = "<" in source or "|" in source
         #: The files that get what the present command and those around it print.
         self._into: tuple[Write, ...] = ()
         #: Whether anything can have been printed since the present text for a shell began.
@@ -182,7 +182,7 @@ class _Judge:
         text = text_of(argv) if argv else about
         words = _argv(argv)
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
-        unreadable = isinstance(problem, Unreadable)
+        unreadable = isinstance(problem, Unreadable) or (self._has_input and runs_what_it_reads(words))
         starts = not writes and not starts_nothing(argv)
         if danger is not None:
             self.parts.append(
@@ -238,10 +238,9 @@ class _Judge:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
-            # The owner may have listed it, and then nobody is asked. So it counts as printing and writing anything. But what a
-            # program of the project writes doesn't count: it could write to other files itself.
+            # The owner may have listed it, and then nobody is asked. So it counts as printing and writing anything.
             self._prints = True
-            self._wrote = self._wrote or not _OF_PROJECT.match(argv[0].text)
+            self._wrote = self._wrote or not _brings_nothing(argv)
             self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}
         self._note_folder(_argv(argv))
         limited = self._limited
@@ -281,8 +280,6 @@ class _Judge:
         name = name_of(argv[0])
         rest = list(argv[1:])
         if name == "git":
-            if Word("for-each-repo") in rest:
-                raise Unreadable("it runs git in other repositories", about)
             rest = self._without_leading_options(rest, about)
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
             self._prints = self._prints or _prints_files(name, rest)
@@ -318,11 +315,8 @@ class _Judge:
                 return bool(runner.get("builds")) or not any(inner)
             if self._is_listed(key, rest[length:], about):
                 return True
-        if name in _READING and (
-            any(word == Word("-s") or _READ.match(word.text) for word in rest)
-            or all(word.text[:1] in ("-", "+") for word in rest)
-        ):
-            raise Unreadable("it runs what it reads", about)
+        if runs_what_it_reads(_argv(argv)):
+            raise Unclear("it runs what it reads", about)
         if name in _RENAMING:
             raise Unreadable("it can give a command another name", about)
         shown_name = f"{name} {rest[0].text}" if rest and rest[0].known and has_subcommands(name) else name
@@ -374,6 +368,13 @@ class _Judge:
             cd(arguments[1:2], about, lambda _: None, self._start)
             del arguments[:2]
         return arguments
+
+
+def _brings_nothing(argv: Sequence[Word]) -> bool:
+    """Whether a command that is not ordinary brings no content. A program of the project could write to other files itself."""
+    name, script = name_of(argv[0]), argv[1:2]
+    program = script[0] if name in (*SHELLS, "python") and script else argv[0]
+    return bool(_OF_PROJECT.match(program.text) or re.fullmatch(allow_list()["no_output"], name, re.VERBOSE))
 
 
 def _prints_files(key: str, arguments: Sequence[Word], table: str = "") -> bool:

@@ -40,6 +40,7 @@ def verdict_under(forbidden: str, command: str) -> str:
 ALLOWED = {"allowed_commands": ["git status", "git * --stat", "ls *", "./build.sh *", "tests/*", "cat *"]}
 ORDINARY = {"ordinary_commands": ["make *", "./build.sh *", "rm -rf build", "git push origin main"]}
 FORBIDDEN = {"forbidden_commands": ["git push *", "npm publish *"]}
+FREE_GIT = {"dangerous_commands": ["git push *"], "ordinary_commands": ["git *", "ionice *"]}
 DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
 
 
@@ -102,11 +103,7 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         # It can have brought another project's code.
         ({"ordinary_commands": ["git checkout evil"]}, "git checkout evil; make", "ask shipped.unknown_command"),
         ({"ordinary_commands": ["./deploy.sh"]}, "./deploy.sh && make", None),
-        (
-            {**FORBIDDEN, "ordinary_commands": ["git *"]},
-            "git -c x.repo=. for-each-repo --config=x.repo push",
-            "deny tools.bash.forbidden_commands",
-        ),
+        ({"ordinary_commands": ["bash a/gen.sh", "rm -rf build"]}, "rm -rf build && bash a/gen.sh && make", None),
         ({**ORDINARY, **FORBIDDEN}, "git push origin main", "deny tools.bash.forbidden_commands"),
         # Forbidden commands, in any spelling, and commands that could be forbidden ones.
         (FORBIDDEN, "git push", "deny tools.bash.forbidden_commands"),
@@ -123,6 +120,12 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         ({"forbidden_commands": ["timeout *"]}, "timeout 5 ls", "deny tools.bash.forbidden_commands"),
         ({"forbidden_commands": ["bash *"]}, "bash -c ls", "deny tools.bash.forbidden_commands"),
         ({"dangerous_commands": ["uv run *"]}, "env A=1 uv run ls", "ask tools.bash.dangerous_commands"),
+        # Programs that start others, and shells that run what they read.
+        (FREE_GIT, "git grep for-each-repo && git commit -m help.autocorrect && cat x | ionice cat", None),
+        (FREE_GIT, "git -c alias.z=push z", "ask tools.bash.dangerous_commands"),
+        (FREE_GIT, "git submodule foreach git push", "ask tools.bash.dangerous_commands"),
+        (FREE_GIT, "printf 'git %s' push | ionice bash", "ask tools.bash.dangerous_commands"),
+        (FREE_GIT, "ionice bash", None),
         # Commands that the owner calls dangerous.
         (DANGEROUS, "terraform apply -auto-approve", "ask tools.bash.dangerous_commands"),
         (DANGEROUS, "terraform $x", "ask tools.bash.dangerous_commands"),
@@ -169,6 +172,8 @@ def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
         ("frob t\u0435st", None),
         ("frob " + "x" * 120, None),
         ("cat x | sh", None),
+        ("cat x | frob bash", None),
+        ("frob bash", None),
     ],
 )
 def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: str | None) -> None:
@@ -188,6 +193,9 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "env -i git push",
         "env -S 'git push'",
         "env -S'git push'",
+        "env -S 'git\\_push'",
+        "env -S git\\\\_push",
+        "env -S git\\\\tpush",
         "env -iS'git push'",
         "script -qc'git push' /dev/null",
         "env --split-string='git push'",
@@ -204,6 +212,10 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "git -c ALIAS.x='!git push' x",
         "git -c include.path=f x",
         "git --config-env=alias.x=Y x",
+        "git -c x.repo=. for-each-repo --config=x.repo push",
+        "setsid git -c x.repo=. for-each-repo --config=x.repo push",
+        "/usr/lib/git-core/git-for-each-repo --config=x.repo push",
+        "git -c help.autocorrect=1 pusch",
         "watch 'ls; git push'",
         "eval 'git push'",
         "eval $x",
@@ -224,6 +236,14 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "bash <<< 'git push'",
         "bash <<'E'\ngit push\nE",
         "sh -s < x",
+        "cat x | bash -o errexit",
+        "cat x | bash --rcfile y -i",
+        "cat x | bash /dev/stdin a",
+        "cat x | /usr/local/bin/bash",
+        "cat x | env -i bash",
+        "cat x | setsid -w dash -l",
+        "cat x | sudo -u root zsh -s y",
+        "cat x | ionice bash -c 'ls; exec bash'",
         "trap 'git push' EXIT",
         "sh -c 'A+=/../../usr/bin/git push'",
         "script -c 'GIT push'",
