@@ -117,6 +117,8 @@ def store(analysis: Analysis, container: AbstractValue, key: AbstractValue, valu
             for k in constants:
                 analysis.heap.put(site, REST if is_list and isinstance(k, int) and k < 0 else k, value)
             if not is_list:
+                if key.data:
+                    analysis.heap.put(site, KEYS, key.under(value.control))
                 analysis.changed_by(site)
     else:
         value = value.under(analysis.heap.condition(key))
@@ -181,6 +183,8 @@ def copy_of(analysis: Analysis, node: object, value: AbstractValue, tag: str = "
         original = analysis.heap.at[source]
         site = analysis.site(node, f"{tag} {original.kind}")
         made = made | analysis.heap.make(site, original.kind, outside=original.outside)
+        if source in analysis.buffers:
+            analysis.note(analysis.buffers, site)
         for key, item in original.entries():
             analysis.heap.put(site, key, item)
         if original.default is not None:

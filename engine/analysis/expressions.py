@@ -354,7 +354,7 @@ def _chosen(
     is_only_place = analysis.facts.table_calls[id(table)] == 1
     times = new_tuple(analysis, node, [NEVER], "once") if is_only_place else AbstractValue(templates.ANYTHING)
     result = join(call_back(analysis, node, f, arguments.positional, control | decided, times) for f in table.values)
-    return result.under(decided)
+    return taken(analysis, result, key).under(decided)
 
 
 def _unpacked(analysis: Analysis, call: Invocation, receiver: AbstractValue, result: AbstractValue) -> AbstractValue:

@@ -82,6 +82,7 @@ def _default(analysis: Analysis, call: Invocation) -> AbstractValue:
         if is_written(analysis, argument) or (analysis.facts.facade(argument) or ("", ""))[0] in (
             "heapq",
             "bisect",
+            "io",
             "operator",
         ):
             inner = anything(analysis, argument, *[v | analysis.heap.items(v) for v in given], tag="given")
@@ -358,13 +359,30 @@ def _groupby(analysis: Analysis, call: Invocation) -> AbstractValue:
 def _reduce(analysis: Analysis, call: Invocation) -> AbstractValue:
     if not call.node.args:
         return anything(analysis, call.node, *call.all)
-    source = call.arguments.get(1) or NEVER
+    return _combined(analysis, call, call.node.args[0], call.arguments.get(1) or NEVER, join(call.all[2:]))
+
+
+def _accumulate(analysis: Analysis, call: Invocation) -> AbstractValue:
+    function = keyword_callback(call, "func") or (call.node.args[1] if len(call.node.args) > 1 else None)
+    if function is None:
+        return _default(analysis, call)
+    source, start = call.arguments.get(0, "iterable") or NEVER, call.arguments.named.get("initial", NEVER)
+    made = new_list(analysis, call.node, "results", _combined(analysis, call, function, source, start))
+    amounts = [analysis.remember(call.node, source, "source"), analysis.remember(call.node, constant("x"), "initial")]
+    analysis.sized(only_site(made), "sum", *amounts)
+    return made.under(analysis.heap.shape(source))
+
+
+def _combined(
+    analysis: Analysis, call: Invocation, function: tree.Expr, source: AbstractValue, start: AbstractValue
+) -> AbstractValue:
+    """What a function returns for each item and what it returned before."""
     item = analysis.heap.items(source)
-    start = join(call.all[2:]) | item
-    earlier = analysis.lengths[analysis.remember(call.node, NEVER, "reduced")]
-    result = call_back(analysis, call.node, call.node.args[0], [start | earlier, item], call.control, source)
-    analysis.remember(call.node, result, "reduced")
-    return (start | result).under(analysis.heap.shape(source))
+    first = start | item
+    earlier = analysis.lengths[analysis.remember(call.node, NEVER, "earlier")]
+    result = call_back(analysis, call.node, function, [first | earlier, item], call.control, source)
+    analysis.remember(call.node, result, "earlier")
+    return (first | result).under(analysis.heap.shape(source))
 
 
 def _csv_reader(analysis: Analysis, call: Invocation) -> AbstractValue:
@@ -439,6 +457,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "collections.deque": _deque,
     "collections.OrderedDict": _ordered,
     "copy.copy": _shallow_copy,
+    "itertools.accumulate": _accumulate,
     "itertools.chain": _chain,
     "itertools.islice": _islice,
     "itertools.groupby": _groupby,

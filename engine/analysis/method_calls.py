@@ -123,7 +123,7 @@ def _place(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Non
     """Note that a buffer has another place, which `tell` returns."""
     concern(analysis, receiver, call.control | analysis.heap.condition(*call.all))
     if analysis.heap.sources(join(call.all)):
-        for site in receiver.sites & analysis.buffers:
+        for site in receiver.sites:
             analysis.heap.put(site, REST, text_of(analysis, *call.all))
 
 

@@ -414,8 +414,8 @@ class Heap:
                 item = item | fields.get(REST, NEVER) | join(fields.get(k, NEVER) for k in constants)
         if value.alternatives:
             item = item | AbstractValue(templates.pieces(_texts_only(value.alternatives)))
-        # A key that is not known decides which item it is, and with many of them it can say anything.
-        data, decided = (NO_ORIGINS, key.origins) if constants is not None else (self.deep(key)[0], self.condition(key))
+        # A key that was chosen decides which item it is, and with many items it can say anything.
+        data, decided = (key.data, key.origins) if constants is not None else (self.deep(key)[0], self.condition(key))
         return AbstractValue(
             item.alternatives, item.data | value.data | data, item.control | value.control | decided, item.sites
         )

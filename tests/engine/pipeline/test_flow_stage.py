@@ -598,12 +598,21 @@ class TestAProgram:
             "to += chr(range(128)[n:][0])",
             "to += heapq.nsmallest(n + 1, list(letters))[-1]",
             "to += collections.Counter(letters).most_common(n + 1)[-1][0]",
+            "copied = copy.copy(buffer)\n        copied.seek(n)\n        to += copied.read(1)",
+            "made = list(itertools.starmap(io.StringIO, [(letters,)]))[0]\n        made.seek(n)\n        to += made.read(1)",
+            "to += chr(sum([0, 1][[0, 1][n >> k & 1]] << k for k in range(7)))",
+            "to += chr(sum(list({[0, 1][n >> k & 1]: k})[0] << k for k in range(7)))",
+            "to += LETTERS[chr(n)]()",
+            "list(itertools.accumulate('ab', lambda a, b: [seen.append(a), chr(n)][1], initial=''))\n        to += seen[-1]",
         ],
     )
     def test_a_number_that_a_page_gives_asks_wherever_it_is_kept(self, agent: Agent, kept: str) -> None:
-        body = "letters = ''.join(chr(i) for i in range(128))\n    buffer = io.StringIO(letters)\n    to = ''\n"
+        body = "letters = ''.join(chr(i) for i in range(128))\n    buffer = io.StringIO(letters)\n    to = ''\n    seen = []\n"
         body += '    for n in tools.page(url="https://example.org/").encode():\n        '
-        imports = "import collections\nimport heapq\nimport io\nimport itertools\n\n"
+        imports = "import collections\nimport copy\nimport heapq\nimport io\nimport itertools\n\n"
+        imports += (
+            'LETTERS = {" ": lambda: " ", "a": lambda: "a", "e": lambda: "e", "g": lambda: "g", "p": lambda: "p"}\n'
+        )
         agent.bench.define(f'{body}{kept}\n    tools.send(to=to, text="hello")', above=imports)
         assert agent.call("t").error.message.startswith(
             "to of send is 'a page', which can come from the output of page"
