@@ -78,7 +78,8 @@ async def find_approval(call: Call, run: Run) -> Call:
         raise nobody_to_ask(call.decision, call.name)
     message = ""  # Only a person who is asked now reads it.
     if current is None or (can_ask and current.state == "open"):
-        parts = [call.decision.message, shown, *await asyncio.to_thread(_reach, call, run)]
+        start = f"paths start in {_shown_path(run.workspace.start)}" if run.workspace.start else ""
+        parts = [call.decision.message, start, shown, *await asyncio.to_thread(_reach, call, run)]
         message = "; ".join(filter(None, parts))
     if current is None:
         write(run)

@@ -65,20 +65,22 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
 
 def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
     """The decision on an environment variable, ``NAME=value``. A variable that changes which programs run needs approval."""
-    from albert_tools.engine.shell.command_patterns import stands_in
+    from albert_tools.engine.shell.command_patterns import may_start, stands_in
     from albert_tools.engine.shell.dangers import dangers
     from albert_tools.engine.shell.places import Start
     from albert_tools.engine.shell.programs import may_set
     from albert_tools.engine.shell.verdict import shown
     from albert_tools.engine.shell.word import Word
 
+    name, _, value = resource.name.partition("=")
+    is_harmless, folders = may_set(name, Word(value), True), (resource.use,)
     for _, place, section in sections_of(layers, definition):
         for pattern in FORBIDDEN.of(section) or ():
-            if stands_in(pattern, resource.name, (resource.use,)):
+            starts = not is_harmless and may_start(pattern, (resource.name,), folders)
+            if starts or stands_in(pattern, resource.name, folders):
                 message = f"the variable `{shown(resource.name)}` has a command that is forbidden by {pattern!r}"
                 return Decision("deny", f"{place}.{FORBIDDEN.name}", "command", message, "remove the variable")
-    name, _, value = resource.name.partition("=")
-    if may_set(name, Word(value), True):
+    if is_harmless:
         return None
     danger = dangers()["environment"]
     is_folder = may_set(name, Word("."), True, Start())

@@ -28,10 +28,12 @@ from albert_tools.engine.policy.settings import read_yaml
 
 
 class AssumedSession(NamedTuple):
-    """A session that is not opened: the tools of its lease (None: all tools), and what it has seen, of `flow_rules.SEEN`."""
+    """A session as the rules see it: the tools of its lease (None: all tools), what it has seen (of `flow_rules.SEEN`), and where its
+    relative paths start."""
 
-    tools: frozenset[str] | None
-    seen: frozenset[str]
+    tools: frozenset[str] | None = None
+    seen: frozenset[str] = frozenset()
+    folder: str = ""
 
 
 class Expected(NamedTuple):

@@ -147,6 +147,11 @@ class Resolver:
         if fd >= 0:
             os.close(fd)
 
+    @property
+    def start(self) -> str:
+        """The folder of the workspace in which relative paths start, see `at`. Empty for the workspace itself."""
+        return "/".join(self._base)
+
     def at(self, folder: str) -> Self:
         """A view with `folder` as its working directory. Relative paths start there; `folder` must be in the workspace.
 

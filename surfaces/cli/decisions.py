@@ -123,12 +123,13 @@ def judged(
         Failure: the workspace can't be used.
     """
     action = judged_actions().get(definition.name)
-    workspace, primitive = service.workspace, action or service.registry.primitive(definition.name)
+    primitive = action or service.registry.primitive(definition.name)
     given = definition.with_defaults(arguments)
     if primitive is not None and is_recorded:
         # Of the recorded arguments, only those are given that the other rules look at.
         primitive = replace(primitive, deny=None)
     try:
+        workspace = service.workspace.at(session.folder) if session and session.folder else service.workspace
         decisions = authority.judge(definition, primitive, given, workspace, mode)
     except Failure as failure:
         return [Decision("deny", failure.rule or failure.code, "path", failure.message, failure.hint)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import listed
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.surfaces.cli.decisions import decisions_on, describe
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.console import Console, one_line, safe
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.describing import Description
     from albert_tools.engine.model.definition import Callee, Mode, ToolDefinition
     from albert_tools.engine.policy.decision import Decision
+    from albert_tools.engine.policy.expectations import AssumedSession
     from albert_tools.engine.workspace.workspace import Workspace
     from albert_tools.service import ToolService
 
@@ -44,7 +46,8 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     rules = service.ruling()
     governance, authority = rules
     mode = mode_named(options.mode or authority.modes.mode)
-    decisions = await decisions_on(service, authority, described.definition, arguments, mode)
+    session = _present_session(service, options.name)
+    decisions = await decisions_on(service, authority, described.definition, arguments, mode, session)
     decision = strictest(decisions)
     policy = authority.policy
     numbers = policy.numbers(described.definition)
@@ -88,6 +91,17 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
             if value not in ({}, [], ""):
                 console.note(console.paint(f"  {name}: {_text(value)}", "dim", err=True))
     return 3 if decision.verdict == "deny" else 0
+
+
+def _present_session(service: ToolService, name: str) -> AssumedSession | None:
+    """The session of the caller. A tool outside its lease can't be described to it, so its lease only decides about actions."""
+    from albert_tools.engine.policy.expectations import AssumedSession
+
+    if (mine := token()) is None:
+        return None
+    line = service.sessions.line_of(mine, None)
+    tools = line[0].lease.tools if name in RESERVED else None
+    return AssumedSession(tools, frozenset(service.sessions.seen(line)), line[0].cwd)
 
 
 def _inner(

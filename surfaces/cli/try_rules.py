@@ -19,6 +19,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import REDACTED
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.policy.decision import strictest
+from albert_tools.engine.policy.expectations import AssumedSession
 from albert_tools.surfaces.cli.decisions import authority_of, judged
 from albert_tools.surfaces.text.console import Console, one_line
 
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 #: The newest calls that are judged, and the most changes that the text lists.
 MAX_CALLS, MAX_SHOWN = 10_000, 50
 
-#: A recorded call: the tool, its version, the mode, and the arguments that rules apply to, as JSON.
-_Made = tuple[str, str, "Mode", str]
+#: A recorded call: the tool, its version, the mode, the folder in which its paths start, and the arguments that rules apply to, as
+#: JSON.
+_Made = tuple[str, str, "Mode", str, str]
 
 
 async def try_rules(service: ToolService, options: argparse.Namespace, console: Console) -> int:
@@ -62,14 +64,14 @@ def _compare(service: ToolService, file: Path) -> tuple[list[dict[str, Any]], in
     """The changes, the number of judged calls, and the number of calls that can't be judged, by the reason."""
     made, unjudged = _recorded(service)
     changes, authorities = [], (service.ruling().authority, authority_of(service, file))
-    for (tool, version, mode, text), count in made.items():
+    for (tool, version, mode, folder, text), count in made.items():
         definition = _tool(service, tool, version)
         if definition is None:
             unjudged["their tool or its version no longer exists"] += count
             continue
-        arguments = json.loads(text)
+        arguments, session = json.loads(text), AssumedSession(folder=folder) if folder else None
         before, after = (
-            strictest(judged(service, a, definition, arguments, mode, is_recorded=True)) for a in authorities
+            strictest(judged(service, a, definition, arguments, mode, session, is_recorded=True)) for a in authorities
         )
         if before.verdict != after.verdict:
             facts = {"tool": tool, "arguments": arguments, "mode": mode, "calls": count}
@@ -83,6 +85,7 @@ def _recorded(service: ToolService) -> tuple[Counter[_Made], Counter[str]]:
     made: Counter[_Made] = Counter()
     unjudged: Counter[str] = Counter()
     calls: dict[str, Mapping[str, Any]] = {}
+    folders = {session.id: session.cwd for session in service.sessions.all()}
     for entry in deque(service.ledger.entries({"call", "denied", "asked"}), MAX_CALLS):
         # A call that needs approval has an entry for the question, and another one if it is made or refused.
         question = ":".join(filter(None, (entry.data.get("run"), entry.data.get("step"))))
@@ -100,7 +103,8 @@ def _recorded(service: ToolService) -> tuple[Counter[_Made], Counter[str]]:
             unjudged["the ledger has their arguments shortened or without secrets"] += 1
             continue
         mode: Mode = data.get("mode") or "NORMAL"
-        made[tool, str(data.get("version", "")), mode, json.dumps(relevant)] += 1
+        folder = folders.get(data.get("session") or "", "")
+        made[tool, str(data.get("version", "")), mode, folder, json.dumps(relevant)] += 1
     return made, unjudged
 
 

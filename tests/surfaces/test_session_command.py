@@ -240,6 +240,46 @@ def test_a_budget_and_a_folder(albert: Albert) -> None:
     assert not (albert.project / "sub" / "b").exists()
 
 
+def test_a_person_is_shown_the_folder_of_a_session(albert: Albert) -> None:
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True)
+    rules.write_text("allow: [bash]\nwritable_paths: [web/**]\nforbidden_paths: [web/secret.txt]\n")
+    (albert.project / "web").mkdir()
+    albert.write("web/secret.txt", "x")
+    there: dict[str, str | None] = {"ALBERT_SESSION": albert("session", "new", "--cwd", "web").out.strip()}
+    assert albert("run", "bash", "command=./d.sh", env=there).code == 4
+    (question,) = albert("approvals", "list", "--json").document()["approvals"]
+    shown = albert("approvals", "show", question["approval"]).out
+    assert "is not known to be harmless; paths start in web; " in " ".join(shown.split())
+    assert 'ordinary_commands: ["./web/d.sh"]' in shown
+    # What the rules decide is said of this folder, too.
+    explain = ("policy", "explain")
+    assert albert(*explain, "write_file", "path=a", "content=b", env=there).code == 0
+    assert albert(*explain, "write_file", "path=a", "content=b").code == 3
+    assert albert(*explain, "read_file", "path=secret.txt", env=there).code == 3
+    draft = albert.write("draft.yaml", 'allow: [bash]\ntools: {bash: {ordinary_commands: ["./d.sh"]}}\n')
+    assert albert("policy", "try", draft).out == "of 1 recorded calls, 0 would be decided differently\n"
+    albert.write("draft.yaml", 'allow: [bash]\ntools: {bash: {ordinary_commands: ["./web/d.sh"]}}\n')
+    assert "of 1 recorded calls, 1 would be decided differently" in albert("policy", "try", draft).out
+
+
+def test_explain_in_a_session_knows_its_lease_and_what_it_has_seen(albert: Albert) -> None:
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True)
+    rules.write_text("deny_flow: [{from: {session: [private]}, to: {effects: [network]}}]\n")
+    albert.write(".env", "x")
+    session: dict[str, str | None] = {
+        "ALBERT_SESSION": albert("session", "new", "--tools", "read_file,http_request").out.strip()
+    }
+    assert albert("policy", "explain", "define_tool", "source=x", env=session).code == 3
+    request = ("policy", "explain", "http_request", "url=https://example.org/")
+    assert "decision: ask" in albert(*request, env=session).out
+    assert albert("run", "read_file", "path=.env", env=session).code == 0
+    assert "deny  deny_flow.0  this session has read private data" in " ".join(
+        albert(*request, env=session).out.split("\n")
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -579,11 +579,13 @@ def test_the_rules_apply_to_the_arguments_of_a_program() -> None:
         ("PATH=.", ["shipped.unknown_command"]),
         ("LD_PRELOAD=./x.so", ["shipped.unknown_command"]),
         ("BASH_ENV=x", ["shipped.unknown_command"]),
-        ("n=a[$(ls)]", ["shipped.unknown_command"]),
+        ("n=a[$(ls)]", ["tools.bash.forbidden_commands"]),
+        ("GIT_CONFIG_KEY_0=alias.z", ["tools.bash.forbidden_commands"]),
+        ("EDITOR=env -S 'git\\_push'", ["tools.bash.forbidden_commands"]),
     ],
 )
-def test_unlisted_environment_variables_ask(entry: str, said: list[str]) -> None:
-    policy = Policy(read_governance({}).layers(), "/w", "/home/user")
+def test_unlisted_environment_variables_ask_or_are_denied(entry: str, said: list[str]) -> None:
+    policy = Policy(read_governance({"tools": {"bash": FORBIDDEN}}).layers(), "/w", "/home/user")
     assert [d.rule for d in policy.touches(BASH, [Resource("environment", entry, "")])] == said
 
 
