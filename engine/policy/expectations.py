@@ -28,8 +28,8 @@ from albert_tools.engine.policy.settings import read_yaml
 
 
 class AssumedSession(NamedTuple):
-    """A session as the rules see it: the tools of its lease (None: all tools), what it has seen (of `flow_rules.SEEN`), and where its
-    relative paths start."""
+    """A session as the rules see it: the tools of its lease (None: all tools), what it has seen (of `flow_rules.SEEN`), and the
+    folder in which its relative paths start."""
 
     tools: frozenset[str] | None = None
     seen: frozenset[str] = frozenset()
