@@ -289,7 +289,7 @@ def _write(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Abs
         if site in analysis.buffers:
             analysis.heap.put(site, WRITTEN, written._replace(alternatives=known))
         analysis.changed_by(site, analysis.remember(call.node, written))
-    return numbers(analysis, *call.all) | NONE
+    return numbers(analysis, receiver, *call.all) | NONE
 
 
 def _known_text(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> templates.Alternatives:
