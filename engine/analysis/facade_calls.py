@@ -363,12 +363,14 @@ def _reduce(analysis: Analysis, call: Invocation) -> AbstractValue:
 
 
 def _accumulate(analysis: Analysis, call: Invocation) -> AbstractValue:
-    function = keyword_callback(call, "func") or (call.node.args[1] if len(call.node.args) > 1 else None)
-    if function is None:
+    if len(call.node.args) < 2:
         return _default(analysis, call)
-    source, start = call.arguments.get(0, "iterable") or NEVER, call.arguments.named.get("initial", NEVER)
-    made = new_list(analysis, call.node, "results", _combined(analysis, call, function, source, start))
-    amounts = [analysis.remember(call.node, source, "source"), analysis.remember(call.node, constant("x"), "initial")]
+    source, start = call.arguments.get(0) or NEVER, call.arguments.named.get("initial")
+    results = _combined(analysis, call, call.node.args[1], source, start or NEVER)
+    made = new_list(analysis, call.node, "results", results)
+    amounts = [analysis.remember(call.node, source, "source")]
+    # `initial` is one more item.
+    amounts += [analysis.remember(call.node, constant("x"), "initial")] if start is not None else []
     analysis.sized(only_site(made), "sum", *amounts)
     return made.under(analysis.heap.shape(source))
 
@@ -376,7 +378,7 @@ def _accumulate(analysis: Analysis, call: Invocation) -> AbstractValue:
 def _combined(
     analysis: Analysis, call: Invocation, function: tree.Expr, source: AbstractValue, start: AbstractValue
 ) -> AbstractValue:
-    """What a function returns for each item and what it returned before."""
+    """The results of a function that is called with its earlier result and each item."""
     item = analysis.heap.items(source)
     first = start | item
     earlier = analysis.lengths[analysis.remember(call.node, NEVER, "earlier")]

@@ -116,7 +116,7 @@ def _move(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Abst
     for site in receiver.sites & analysis.buffers:
         analysis.heap.put(site, WRITTEN, text_of(analysis))
     _place(analysis, receiver, call)
-    return numbers(analysis, *call.all)
+    return numbers(analysis, receiver, *call.all)
 
 
 def _place(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> None:

@@ -44,6 +44,8 @@ ORDINARY = ListKey(
     "further commands that need no approval; in the owner's file alone ([more](commands.md#the-owners-patterns))",
 )
 
+_BY_ITSELF = "write the command out by itself, without variables and without another program around it"
+
 #: The kinds of resources that need the command parser. It is slow for long commands.
 PARSED = frozenset({"shell", "program"})
 
@@ -65,22 +67,20 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
 
 def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
     """The decision on an environment variable, ``NAME=value``. A variable that changes which programs run needs approval."""
-    from albert_tools.engine.shell.command_patterns import may_start, stands_in
+    from albert_tools.engine.shell.command_patterns import stands_in
     from albert_tools.engine.shell.dangers import dangers
     from albert_tools.engine.shell.places import Start
     from albert_tools.engine.shell.programs import may_set
     from albert_tools.engine.shell.verdict import shown
     from albert_tools.engine.shell.word import Word
 
-    name, _, value = resource.name.partition("=")
-    is_harmless, folders = may_set(name, Word(value), True), (resource.use,)
     for _, place, section in sections_of(layers, definition):
         for pattern in FORBIDDEN.of(section) or ():
-            starts = not is_harmless and may_start(pattern, (resource.name,), folders)
-            if starts or stands_in(pattern, resource.name, folders):
+            if stands_in(pattern, resource.name, (resource.use,)):
                 message = f"the variable `{shown(resource.name)}` has a command that is forbidden by {pattern!r}"
                 return Decision("deny", f"{place}.{FORBIDDEN.name}", "command", message, "remove the variable")
-    if is_harmless:
+    name, _, value = resource.name.partition("=")
+    if may_set(name, Word(value), True):
         return None
     danger = dangers()["environment"]
     is_folder = may_set(name, Word("."), True, Start())
@@ -125,8 +125,7 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
                 yield Decision("deny", rule, "command", message, hint)
             elif _could_start(pattern, part, judgement):
                 message = f"{_name(part)} could run a command that is forbidden by {pattern!r}"
-                hint = "write the command out by itself, without variables and without another program around it"
-                yield Decision("deny", rule, "command", message, hint)
+                yield Decision("deny", rule, "command", message, _BY_ITSELF)
 
 
 def _could_start(pattern: str, part: Part, judgement: Judgement) -> bool:
@@ -160,18 +159,25 @@ def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> It
         if part.argv and any(may_match(pattern, part.argv, judgement.folders) for pattern in patterns or ()):
             message = f"{_name(part)} is dangerous: the rules list it"
             yield Decision("ask", rule, "dangerous_command", message, "do without it", WHOLE_CALL)
-        elif part.unreadable or any(_could_start(pattern, part, judgement) for pattern in patterns or ()):
-            message = f"{_name(part)} could run a command that is dangerous: the rules list it"
-            yield Decision("ask", rule, "dangerous_command", message, "do without it", WHOLE_CALL)
+        elif part.unreadable:
+            message = f"{_name(part)} can't be read, so it could be a command that the rules list as dangerous"
+            yield Decision("ask", rule, "dangerous_command", message, part.hint, WHOLE_CALL)
+        elif any(_could_start(pattern, part, judgement) for pattern in patterns or ()):
+            message = f"{_name(part)} could run a command that the rules list as dangerous"
+            yield Decision("ask", rule, "dangerous_command", message, _BY_ITSELF, WHOLE_CALL)
 
 
 def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Iterator[Decision]:
+    from albert_tools.engine.shell.command_patterns import runs_its_input
+
     asking = [
         part
         for part in judgement.parts
         if part.verdict != "ordinary" and not _listed_as_ordinary(layers, definition, part, judgement.folders)
     ]
-    line = _line_for_owner(asking, judgement.folders)
+    # A pattern for `sh` would allow all that is piped to it.
+    is_exact = not any(runs_its_input(part.argv) for part in asking)
+    line = _line_for_owner(asking, judgement.folders) if is_exact else None
     for part in asking:
         if part.verdict == "dangerous":
             message = f"{_name(part)} is dangerous ({part.danger}): {part.why}"
@@ -181,20 +187,16 @@ def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: J
             hint = part.hint
             if line is not None:
                 hint = f"to allow it in every call, the owner adds to `tools.{definition.name}` of the rules: {line}"
-            elif part.argv and not part.unreadable and "\0" not in "".join(part.argv):
+            elif is_exact and part.argv and not part.unreadable and "\0" not in "".join(part.argv):
                 hint = f"the owner can list it under `tools.{definition.name}.{ORDINARY.name}`"
             yield Decision("ask", "shipped.unknown_command", "unknown_command", message, hint, WHOLE_CALL)
 
 
 def _line_for_owner(asking: list[Part], folders: Sequence[str]) -> str | None:
-    """The line of the rules with which these commands need no approval; None if a pattern can't or should not list them all."""
+    """The line of the rules with which these commands need no approval; None if a pattern can't list them all."""
     from albert_tools.engine.shell.command_patterns import exact_pattern, placed
-    from albert_tools.engine.shell.programs import runs_what_it_reads
 
     if not asking or any(part.verdict != "unknown" or part.unreadable or not part.argv for part in asking):
-        return None
-    # A pattern for `sh` would allow all that is piped to it.
-    if any(runs_what_it_reads(part.argv) for part in asking):
         return None
     # In several folders, a word can name several files. Then no line is exact.
     first, *others = {tuple(exact_pattern(placed(part.argv, folder)) for part in asking) for folder in folders}

@@ -86,3 +86,12 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
         ValueError: `decisions` is empty.
     """
     return max(decisions, key=lambda d: (STRICTNESS[d.verdict], _SPECIFIC.get(d.rationale, 0)))
+
+
+class SessionFacts(NamedTuple):
+    """What the rules know about a session: the `tools` of its lease (None: all tools), the kinds of data that it has `seen` (see
+    `flow_rules.SEEN`), and the `folder` in which its relative paths start."""
+
+    tools: frozenset[str] | None = None
+    seen: frozenset[str] = frozenset()
+    folder: str = ""

@@ -22,18 +22,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, RootMode
 
 from albert_tools.engine.model.definition import Mode
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.decision import Verdict
+from albert_tools.engine.policy.decision import SessionFacts, Verdict
 from albert_tools.engine.policy.document import Mistaken, Strict, Tool, validated
 from albert_tools.engine.policy.settings import read_yaml
-
-
-class AssumedSession(NamedTuple):
-    """A session as the rules see it: the tools of its lease (None: all tools), what it has seen (of `flow_rules.SEEN`), and the
-    folder in which its relative paths start."""
-
-    tools: frozenset[str] | None = None
-    seen: frozenset[str] = frozenset()
-    folder: str = ""
 
 
 class Expected(NamedTuple):
@@ -43,7 +34,7 @@ class Expected(NamedTuple):
     tool: str
     arguments: Mapping[str, Any]
     mode: Mode
-    session: AssumedSession | None
+    session: SessionFacts | None
     line: int
 
 
@@ -99,7 +90,7 @@ def read_expectations(file: Path) -> list[Expected]:
         session = None
         if group.session is not None:
             tools = group.session.tools
-            session = AssumedSession(None if tools is None else frozenset(tools), frozenset(group.session.seen))
+            session = SessionFacts(None if tools is None else frozenset(tools), frozenset(group.session.seen))
         for verdict in get_args(Verdict):
             for i, call in enumerate(getattr(group, verdict)):
                 ((tool, arguments),) = call.items()

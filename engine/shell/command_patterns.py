@@ -25,13 +25,21 @@ _QUOTES = re.compile(r"['\"\\]")
 #: A text with escapes, as bash reads it.
 _ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|0?[0-7]{1,3}|[abfnrtv_'\"\\])")
-#: The last one is a blank for ``env -S``.
+#: ``env -S`` reads ``\_`` as a blank.
 _LETTERS = {"_": " ", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _CONTINUED, _ONE_LETTER = re.compile(r"\\\n\s*"), re.compile(r"\$[A-Za-z]")
 _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
-#: Words of such a text that can be anything: variables, and words with which git runs commands by other names, or elsewhere.
+#: Words of such a text that can be anything: variables, and words by which git runs another command than the text names.
 _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.|\bhelp\.autocorrect\b|^for-each-repo$", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
+#: Shells. Without a script, they run their input.
+_SHELLS = frozenset("ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh".split())
+#: Options of shells that take a value.
+_WITH_VALUE = re.compile(r"[-+]\w*[oO]|--(?:rcfile|init-file)")
+#: Files by which a shell reads its input.
+_READ = re.compile("/+(?:dev|proc)/")
+#: The ends of commands in a text.
+_ENDS = re.compile(r"[\n;|&<>(){}`]+")
 #: A word that names a file: by its folder, or by the end of its name.
 _FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
 #: What stands before a path in one word, or nothing; and the path.
@@ -171,6 +179,32 @@ def _character(match: re.Match[str]) -> str:
 def _inner_words(text: str) -> list[str]:
     """The words that a program could find in a text. A subcommand of git is also a program, such as `git-push`."""
     return [word for word in _BETWEEN.split(_QUOTES.sub("", text).replace("git-", "git ")) if word]
+
+
+def runs_its_input(argv: Sequence[str]) -> bool:
+    """Whether a command is a shell that runs its input, or names one in its words."""
+    text = " ".join(argv)
+    parts = [part for reading in {text, _decoded(text)} for part in _ENDS.split(_QUOTES.sub("", reading))]
+    return any(_has_no_script(re.split("[ \t=!]+", part)) for part in parts)
+
+
+def _has_no_script(words: Sequence[str]) -> bool:
+    """Whether the last shell in these words has no script."""
+    shell, option = "", ""
+    for word in words:
+        # The program can stand behind the letters of options, as in `env -Sbash`.
+        name = re.sub(r"^-\w*?[Sc](?=\w)", "", word).rpartition("/")[2]
+        if name in _SHELLS or word in (".", "source"):
+            shell, option = name, ""
+        elif not shell or not word or _WITH_VALUE.fullmatch(option):
+            option = ""
+        elif _READ.match(word) or (shell in _SHELLS and re.fullmatch(r"-\w*s\w*", word)):
+            return True
+        elif word[0] in "-+":
+            option = word
+        else:
+            shell = ""
+    return shell in _SHELLS
 
 
 def names_a_program(pattern: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
+from albert_tools.engine.shell.command_patterns import runs_its_input
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
@@ -24,7 +25,6 @@ from albert_tools.engine.shell.programs import (
     name_of,
     names_folder,
     row_of,
-    runs_what_it_reads,
     starts_nothing,
 )
 from albert_tools.engine.shell.reader import MAX_LENGTH, SHELLS, Action, Binding, Reader, SimpleCommand, Write
@@ -48,8 +48,10 @@ _PRINTING = re.compile(r"\w+ (-\w*[Rv]|--[rv])|set (-\w*x|xtrace)")
 #: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
 #: a closed pipe ends `timeout` itself before.
 _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
+#: A redirection or a pipe.
+_INPUT = re.compile(r"<|(?<!\|)\|(?!\|)")
 #: The path of a program of the project.
-_OF_PROJECT = re.compile(r"(?!/|~|-).*/")
+_OF_PROJECT = re.compile(r"(?!/|~|-|.*(?:\0|\.\.)).*/", re.DOTALL)
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
@@ -132,8 +134,8 @@ class _Judge:
         #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
         #: a link to code; that code could write to other files itself.
         self._logged, self._prints = False, "<" in source
-        #: Whether a command can read anything but an empty input.
-        self._has_input = "<" in source or "|" in source
+        #: Whether a command can have an input that is not empty.
+        self._has_input = _INPUT.search(source) is not None
         #: The files that get what the present command and those around it print.
         self._into: tuple[Write, ...] = ()
         #: Whether anything can have been printed since the present text for a shell began.
@@ -182,7 +184,7 @@ class _Judge:
         text = text_of(argv) if argv else about
         words = _argv(argv)
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
-        unreadable = isinstance(problem, Unreadable) or (self._has_input and runs_what_it_reads(words))
+        unreadable = isinstance(problem, Unreadable) or (self._has_input and runs_its_input(words))
         starts = not writes and not starts_nothing(argv)
         if danger is not None:
             self.parts.append(
@@ -315,8 +317,8 @@ class _Judge:
                 return bool(runner.get("builds")) or not any(inner)
             if self._is_listed(key, rest[length:], about):
                 return True
-        if runs_what_it_reads(_argv(argv)):
-            raise Unclear("it runs what it reads", about)
+        if runs_its_input(_argv(argv)):
+            raise Unclear("it could start a shell that runs its input", about)
         if name in _RENAMING:
             raise Unreadable("it can give a command another name", about)
         shown_name = f"{name} {rest[0].text}" if rest and rest[0].known and has_subcommands(name) else name
@@ -374,17 +376,16 @@ def _brings_nothing(argv: Sequence[Word]) -> bool:
     """Whether a command that is not ordinary brings no content. A program of the project could write to other files itself."""
     name, script = name_of(argv[0]), argv[1:2]
     program = script[0] if name in (*SHELLS, "python") and script else argv[0]
-    return bool(_OF_PROJECT.match(program.text) or re.fullmatch(allow_list()["no_output"], name, re.VERBOSE))
+    return _has_no_output(name) or _OF_PROJECT.match(program.text) is not None
 
 
 def _prints_files(key: str, arguments: Sequence[Word], table: str = "") -> bool:
     """Whether an ordinary program prints files, or what the command says, and not only what the project's code says."""
-    data = allow_list()
-    if re.fullmatch(data["no_output"], key, re.VERBOSE):
+    if _has_no_output(key):
         if any(_PRINTING.match(f"{key} {word.text}") for word in arguments):
             return True
     # Programs that only read don't run the project's code, such as `npm ls`.
-    elif table == "reads" or not re.fullmatch(data["own_output"], key, re.VERBOSE):
+    elif table == "reads" or not re.fullmatch(allow_list()["own_output"], key, re.VERBOSE):
         return True
     # An error repeats an argument; pytest repeats an expression that it can't read.
     return not all(word.fits(_NO_CODE) for word in arguments)
@@ -395,7 +396,11 @@ def _is_silent(command: SimpleCommand) -> bool:
     if not command.argv:
         return True
     name, words = name_of(command.argv[0]), command.argv[1:]
-    return re.fullmatch(allow_list()["no_output"], name, re.VERBOSE) is not None and not _prints_files(name, words)
+    return _has_no_output(name) and not _prints_files(name, words)
+
+
+def _has_no_output(key: str) -> bool:
+    return re.fullmatch(allow_list()["no_output"], key, re.VERBOSE) is not None
 
 
 def _argv(words: Sequence[Word]) -> tuple[str, ...]:

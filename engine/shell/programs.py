@@ -21,12 +21,6 @@ TABLES = ("reads", "changes", "writes", "builds")
 _SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
 #: Programs with a language of their own that only read if they are ordinary.
 _LOOKING = frozenset("[ cd find test".split())
-#: Shells, which run what they read if no operand names a script; their options with a value; and files that are what they read.
-_SHELLS = frozenset("ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh".split())
-_WITH_VALUE = frozenset("-o +o -O +O --rcfile --init-file".split())
-_READ = re.compile("/+(dev|proc)/")
-#: The ends of commands in a text.
-_ENDS = re.compile(r"[\n;|&<>(){}`]+")
 _OTHER_ARGUMENTS = "it is known to be harmless only with other arguments"
 #: First characters of an unknown word from which it could be an option, or several words.
 _COULD_BE_ANYTHING = (HOLE, "-", "", "*", "?", "[", "{")
@@ -57,31 +51,6 @@ def starts_nothing(argv: Sequence[Word]) -> bool:
         return False
     name, subcommand = name_of(argv[0]), argv[1].text if argv[1:] and argv[1].known else ""
     return not {name, f"{name} {subcommand}"}.isdisjoint(allow_list()["starts_nothing"])
-
-
-def runs_what_it_reads(argv: Sequence[str]) -> bool:
-    """Whether a command has a shell that runs what it reads: the command itself, or one that stands in its words."""
-    # No shell takes this for a blank.
-    text = "\x1f".join(argv).replace('"', "").replace("'", "")
-    return any(_reads_commands(re.split("[ \t\x1f=!]+", part)) for part in _ENDS.split(text))
-
-
-def _reads_commands(words: Sequence[str]) -> bool:
-    """Whether the last shell among the words has no script."""
-    shell, option = "", ""
-    for word in words:
-        name = word.rpartition("/")[2]
-        if name in _SHELLS or word in (".", "source"):
-            shell, option = name, ""
-        elif not shell or not word or option in _WITH_VALUE:
-            option = ""
-        elif _READ.match(word) or re.fullmatch(r"-\w*s\w*", word):
-            return True
-        elif word[0] in "-+":
-            option = word
-        else:
-            shell = ""
-    return shell in _SHELLS
 
 
 def only_reads(argv: Sequence[str]) -> bool:

@@ -150,14 +150,14 @@ async def _demand_question(service: ToolService, approval: str) -> Approval:
 
 async def _lasting_rule(service: ToolService, approval: Approval, whole: Mapping[str, Any] | None) -> list[str]:
     """Lines that say how the owner allows a command in every call. Empty if the question is not about such a command."""
-    from albert_tools.engine.policy.expectations import AssumedSession
+    from albert_tools.engine.policy.decision import SessionFacts
     from albert_tools.surfaces.cli.decisions import decisions_on
     from albert_tools.surfaces.text.approval_prompt import lasting_rule
 
     if whole is None or approval.rule != "shipped.unknown_command":
         return []
     asking = _sessions(service).get(approval.session)
-    session = AssumedSession(folder=asking.cwd) if asking is not None else None
+    session = SessionFacts(folder=asking.cwd) if asking is not None else None
     try:
         definition, authority = (await service.describe(approval.tool)).definition, service.ruling().authority
         decisions = await decisions_on(service, authority, definition, whole, authority.modes.mode, session)
@@ -238,8 +238,8 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
         if not confirmed(f"Answer {options.choice}: {what}?"):
             console.note("not answered; the question is still open")
             return 1, None
-    # A worker can go on with the run as soon as the answer is there, and a call that waits for it goes on by itself.
-    waits, state = _run_waits(service, approval), _run_state(service, approval)
+    # A worker can go on with the run as soon as the answer is there.
+    waits = _run_waits(service, approval)
     answered = service.approvals.answer(approval.id, options.choice, person())
     resumed = answered.run if options.resume and waits and _run_waits(service, answered) else None
     if console.json:
@@ -248,9 +248,7 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
         return 0, resumed
     outcome = "denied" if options.choice == "no" else f"allowed ({options.choice})"
     console.say(f"{console.paint('✓', 'green')} {one_line(answered.tool)} is {outcome}, by {one_line(answered.by)}")
-    if state == "running":
-        console.say("  the call that waits for the answer goes on", 2)
-    elif resumed is None:
+    if resumed is None:
         console.say(f"  {_what_follows(service, answered, waits, options)}", 2)
     return 0, resumed
 
@@ -262,7 +260,8 @@ def _what_follows(service: ToolService, answered: Approval, waits: bool, options
         return goes_on(answered.run, options.home, str(queue))
     session = _sessions(service).get(answered.session)
     if session is None:
-        return f"{resume} continues the run that waits for it" if waits else "no run waits for this answer"
+        left = "no suspended run waits for this answer; a call that is still waiting gets it by itself"
+        return f"{resume} continues the run that waits for it" if waits else left
     if not session.ended:
         return "the agent makes the call again" + (f", or {resume} continues it if the agent has left" if waits else "")
     if waits:
@@ -274,22 +273,14 @@ def _what_follows(service: ToolService, answered: Approval, waits: bool, options
 
 def _run_waits(service: ToolService, approval: Approval) -> bool:
     """Whether a run waits for the answer and can be resumed: its session may have expired, but must not be revoked."""
-    if _run_state(service, approval) not in ("suspended", "interrupted"):
-        return False
     try:
+        if not approval.run or service.runs.show(approval.run).state not in ("suspended", "interrupted"):
+            return False
         if approval.session:
             service.sessions.line_of_run(approval.session, None, approval.run)
     except Failure as failure:
         return failure.rule == "session.expired"
     return True
-
-
-def _run_state(service: ToolService, approval: Approval) -> str:
-    """The state of the run that asked; an empty text if there is none."""
-    try:
-        return service.runs.show(approval.run).state if approval.run else ""
-    except Failure:
-        return ""
 
 
 def _revoke(service: ToolService, options: argparse.Namespace, console: Console) -> int:

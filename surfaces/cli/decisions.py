@@ -19,14 +19,13 @@ from albert_tools.engine.call.arguments import argument_violations
 from albert_tools.engine.describing import Description
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.reserved_names import RESERVED
-from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.decision import Decision, SessionFacts
 from albert_tools.surfaces.cli.session_tools import token
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority
     from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.model.definition import Mode, ToolDefinition
-    from albert_tools.engine.policy.expectations import AssumedSession
     from albert_tools.engine.policy.settings import Governance
     from albert_tools.service import ToolService
 
@@ -72,7 +71,7 @@ async def decisions_on(
     definition: ToolDefinition,
     arguments: Mapping[str, Any],
     mode: Mode,
-    session: AssumedSession | None = None,
+    session: SessionFacts | None = None,
 ) -> list[Decision]:
     """The decisions on a call in a mode, one for each rule that applies.
 
@@ -114,7 +113,7 @@ def judged(
     definition: ToolDefinition,
     arguments: Mapping[str, Any],
     mode: Mode,
-    session: AssumedSession | None = None,
+    session: SessionFacts | None = None,
     is_recorded: bool = False,
 ) -> list[Decision]:
     """The decisions on a call with valid arguments, or on a recorded call. There is at least one.
@@ -147,7 +146,7 @@ def _of_session(
     authority: Authority,
     definition: ToolDefinition,
     arguments: Mapping[str, Any],
-    session: AssumedSession,
+    session: SessionFacts,
     is_approved: bool,
 ) -> list[Decision]:
     """What the lease of a session, and what it has seen, decide about a call."""

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority
     from albert_tools.engine.describing import Description
     from albert_tools.engine.model.definition import Callee, Mode, ToolDefinition
-    from albert_tools.engine.policy.decision import Decision
-    from albert_tools.engine.policy.expectations import AssumedSession
+    from albert_tools.engine.policy.decision import Decision, SessionFacts
     from albert_tools.engine.workspace.workspace import Workspace
     from albert_tools.service import ToolService
 
@@ -62,7 +61,7 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
         "beyond_the_workspace": policy.paths.of(described.definition).opened,
         "revision": governance.revision,
     }
-    inner = list(_inner(service, authority, described, mode))
+    inner = list(_inner(service, authority, described, mode, session))
     views = await asyncio.to_thread(
         _views, service.workspace, authority, [described.definition, *(d for _, d, _ in inner)]
     )
@@ -93,22 +92,23 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     return 3 if decision.verdict == "deny" else 0
 
 
-def _present_session(service: ToolService, name: str) -> AssumedSession | None:
-    """The session of the caller. A tool outside its lease can't be described to it, so its lease only decides about actions."""
-    from albert_tools.engine.policy.expectations import AssumedSession
+def _present_session(service: ToolService, name: str) -> SessionFacts | None:
+    """The session of the caller. A tool outside its lease can't be described to it, so the lease decides about actions alone."""
+    from albert_tools.engine.policy.decision import SessionFacts
 
     if (mine := token()) is None:
         return None
     line = service.sessions.line_of(mine, None)
     tools = line[0].lease.tools if name in RESERVED else None
-    return AssumedSession(tools, frozenset(service.sessions.seen(line)), line[0].cwd)
+    return SessionFacts(tools, frozenset(service.sessions.seen(line)), line[0].cwd)
 
 
 def _inner(
-    service: ToolService, authority: Authority, described: Description, mode: Mode
+    service: ToolService, authority: Authority, described: Description, mode: Mode, session: SessionFacts | None
 ) -> Iterator[tuple[tuple[str, ...], ToolDefinition, Decision]]:
     """The tools that a saved tool can call, each once: the saved tools in between, its definition, the decision on every call."""
-    answered = _answered(described) if mode == "NORMAL" else set()
+    elsewhere = session is not None and session.folder != ""
+    answered = _answered(described) if mode == "NORMAL" and not elsewhere else set()
     pending: list[tuple[tuple[str, ...], Callee]] = [((), callee) for callee in reversed(described.calls)]
     known: set[Callee] = set()
     while pending:

@@ -13,13 +13,12 @@ import json
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import REDACTED
 from albert_tools.engine.model.reserved_names import RESERVED
-from albert_tools.engine.policy.decision import strictest
-from albert_tools.engine.policy.expectations import AssumedSession
+from albert_tools.engine.policy.decision import SessionFacts, strictest
 from albert_tools.surfaces.cli.decisions import authority_of, judged
 from albert_tools.surfaces.text.console import Console, one_line
 
@@ -31,9 +30,15 @@ if TYPE_CHECKING:
 #: The newest calls that are judged, and the most changes that the text lists.
 MAX_CALLS, MAX_SHOWN = 10_000, 50
 
-#: A recorded call: the tool, its version, the mode, the folder in which its paths start, and the arguments that rules apply to, as
-#: JSON.
-_Made = tuple[str, str, "Mode", str, str]
+
+class _Made(NamedTuple):
+    """A recorded call. `folder` is where its relative paths start, and `arguments` are those that rules apply to, as JSON."""
+
+    tool: str
+    version: str
+    mode: Mode
+    folder: str
+    arguments: str
 
 
 async def try_rules(service: ToolService, options: argparse.Namespace, console: Console) -> int:
@@ -63,21 +68,33 @@ async def try_rules(service: ToolService, options: argparse.Namespace, console: 
 def _compare(service: ToolService, file: Path) -> tuple[list[dict[str, Any]], int, Counter[str]]:
     """The changes, the number of judged calls, and the number of calls that can't be judged, by the reason."""
     made, unjudged = _recorded(service)
-    changes, authorities = [], (service.ruling().authority, authority_of(service, file))
-    for (tool, version, mode, folder, text), count in made.items():
-        definition = _tool(service, tool, version)
+    changes, judged_calls, authorities = [], 0, (service.ruling().authority, authority_of(service, file))
+    for call, count in made.items():
+        definition = _tool(service, call.tool, call.version)
         if definition is None:
             unjudged["their tool or its version no longer exists"] += count
             continue
-        arguments, session = json.loads(text), AssumedSession(folder=folder) if folder else None
+        if not _has_folder(service, call.folder):
+            unjudged["the folder of their session no longer exists"] += count
+            continue
+        arguments, session = json.loads(call.arguments), SessionFacts(folder=call.folder) if call.folder else None
         before, after = (
-            strictest(judged(service, a, definition, arguments, mode, session, is_recorded=True)) for a in authorities
+            strictest(judged(service, a, definition, arguments, call.mode, session, is_recorded=True))
+            for a in authorities
         )
         if before.verdict != after.verdict:
-            facts = {"tool": tool, "arguments": arguments, "mode": mode, "calls": count}
+            facts = {"tool": call.tool, "arguments": arguments, "mode": call.mode, "calls": count}
             changes.append({**facts, "before": before.as_dict(), "after": after.as_dict()})
-    gone = unjudged["their tool or its version no longer exists"]
-    return changes, sum(made.values()) - gone, +unjudged
+        judged_calls += count
+    return changes, judged_calls, unjudged
+
+
+def _has_folder(service: ToolService, folder: str) -> bool:
+    try:
+        service.workspace.at(folder or ".")
+    except Failure:
+        return False
+    return True
 
 
 def _recorded(service: ToolService) -> tuple[Counter[_Made], Counter[str]]:
@@ -103,8 +120,8 @@ def _recorded(service: ToolService) -> tuple[Counter[_Made], Counter[str]]:
             unjudged["the ledger has their arguments shortened or without secrets"] += 1
             continue
         mode: Mode = data.get("mode") or "NORMAL"
-        folder = folders.get(data.get("session") or "", "")
-        made[tool, str(data.get("version", "")), mode, folder, json.dumps(relevant)] += 1
+        folder = folders.get(str(data.get("session")), "")
+        made[_Made(tool, str(data.get("version", "")), mode, folder, json.dumps(relevant))] += 1
     return made, unjudged
 
 

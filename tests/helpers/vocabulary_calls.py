@@ -110,6 +110,7 @@ ENTRIES: dict[str, list[str]] = {
     "io": [
         "'%s, {}'.format([io.StringIO('a')]) % (io.StringIO(),)",
         "io.StringIO(initial_value='a\\nb', newline=None).readlines()",
+        "[io.StringIO('ab').seek(0, 2), io.StringIO('ab').truncate(1), io.StringIO('ab').read(1), io.StringIO('a').write('b')]",
     ],
     "ipaddress": [
         "[ipaddress.ip_address('10.0.0.1') in ipaddress.ip_network('10.1.0.0/8', strict=False), ipaddress.ip_interface('10.0.0.1/8')]",

@@ -1,4 +1,4 @@
-"""Whatever an argument changes in a result of the vocabulary, the analysis follows."""
+"""The analysis follows each constant that changes the result of an expression in `vocabulary_calls`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.helpers.vocabulary_calls import ENTRIES, PLAIN
 
 CATALOG = generated_tools(0)
 CASES = [(module, e) for module, expressions in ENTRIES.items() for e in expressions] + [("", e) for e in PLAIN]
-#: The number of items is no content (flows.md, "Limits").
-ONLY_DECIDES = ("sorted(collections.Counter(a=v).elements())", 2)
+#: It only changes the number of items (flows.md, "Limits").
+NOT_FOLLOWED = ("sorted(collections.Counter(a=v).elements())", 2)
 
 
 @pytest.mark.filterwarnings("ignore")  # about odd arguments
@@ -37,7 +37,7 @@ def test_a_result_has_the_origin_of_each_argument_that_changes_it() -> None:
             for given in (f"{type(value).__name__}(page)", f"{(value, another)}[int(page)]"):
                 is_followed = follows(imports, changed, given)
                 if is_followed is not None:
-                    assert is_followed == ((changed, value) != ONLY_DECIDES), (changed, given)
+                    assert is_followed == ((changed, value) != NOT_FOLLOWED), (changed, given)
                     followed += is_followed
     assert followed > 850
 

@@ -23,8 +23,7 @@ from tests.helpers.effort import examples
 from tests.helpers.generated_tools import generated_tools, some_program
 
 CATALOG = generated_tools(0)
-#: How many times as much a source of twice the length may need. Tables grow in steps, and a limit may apply to only one of the two
-#: sources.
+#: The largest growth when a source doubles. Tables grow in steps, and a limit may apply to only one of the two sources.
 MOST_LINES, MOST_MEMORY = 2.5, 4.5
 COPIES = 8
 
@@ -63,7 +62,7 @@ def judge(source: str) -> None:
         compile_program(checked)
 
 
-def assert_proportional(source_of: Callable[[int], str]) -> None:
+def assert_bounded_growth(source_of: Callable[[int], str]) -> None:
     judge(source_of(COPIES))
     for measure, most in ((lines_executed, MOST_LINES), (peak_memory, MOST_MEMORY)):
         single, twice = (measure(lambda n=n: judge(source_of(n))) for n in (COPIES, 2 * COPIES))  # type: ignore[misc]
@@ -83,7 +82,7 @@ def bodies(draw: strategies.Draw) -> tuple[str, str, str]:
 @given(bodies())
 def test_a_longer_body_needs_proportionally_more_work(parts: tuple[str, str, str]) -> None:
     head, body, end = parts
-    assert_proportional(lambda copies: head + body * copies + end)
+    assert_bounded_growth(lambda copies: head + body * copies + end)
 
 
 @pytest.mark.slow
@@ -93,4 +92,4 @@ def test_a_longer_text_of_any_kind_needs_proportionally_more_work(text: str | by
     readable = text.decode(errors="replace") if isinstance(text, bytes) else text
     # Of short texts, the work is that of a first call.
     unit = (readable + "\n") * (1 + 200 // (len(readable) + 1))
-    assert_proportional(lambda copies: unit * copies)
+    assert_bounded_growth(lambda copies: unit * copies)

@@ -603,6 +603,7 @@ class TestAProgram:
             "to += chr(sum([0, 1][[0, 1][n >> k & 1]] << k for k in range(7)))",
             "to += chr(sum(list({[0, 1][n >> k & 1]: k})[0] << k for k in range(7)))",
             "to += LETTERS[chr(n)]()",
+            "to += chr(io.StringIO('x' * n).seek(0, 2))",
             "list(itertools.accumulate('ab', lambda a, b: [seen.append(a), chr(n)][1], initial=''))\n        to += seen[-1]",
         ],
     )

@@ -104,6 +104,8 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         ({"ordinary_commands": ["git checkout evil"]}, "git checkout evil; make", "ask shipped.unknown_command"),
         ({"ordinary_commands": ["./deploy.sh"]}, "./deploy.sh && make", None),
         ({"ordinary_commands": ["bash a/gen.sh", "rm -rf build"]}, "rm -rf build && bash a/gen.sh && make", None),
+        ({"ordinary_commands": ["bash *"]}, "bash $x/gen.sh && make", "ask shipped.unknown_command"),
+        ({"ordinary_commands": ["bash *"]}, "bash ../x/gen.sh && make", "ask shipped.unknown_command"),
         ({**ORDINARY, **FORBIDDEN}, "git push origin main", "deny tools.bash.forbidden_commands"),
         # Forbidden commands, in any spelling, and commands that could be forbidden ones.
         (FORBIDDEN, "git push", "deny tools.bash.forbidden_commands"),
@@ -125,7 +127,8 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (FREE_GIT, "git -c alias.z=push z", "ask tools.bash.dangerous_commands"),
         (FREE_GIT, "git submodule foreach git push", "ask tools.bash.dangerous_commands"),
         (FREE_GIT, "printf 'git %s' push | ionice bash", "ask tools.bash.dangerous_commands"),
-        (FREE_GIT, "ionice bash", None),
+        (FREE_GIT, "ionice bash || ls", None),
+        (FREE_GIT, "ionice cc -I . -shared x.c | head", None),
         # Commands that the owner calls dangerous.
         (DANGEROUS, "terraform apply -auto-approve", "ask tools.bash.dangerous_commands"),
         (DANGEROUS, "terraform $x", "ask tools.bash.dangerous_commands"),
@@ -182,6 +185,7 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
     hint = decision.hint or ""
     if line is None:
         assert "ordinary_commands: " not in hint
+        assert "bash" not in command or "ordinary_commands" not in hint
         return
     assert hint == f"to allow it in every call, the owner adds to `tools.bash` of the rules: ordinary_commands: {line}"
     assert judged(command, yaml.safe_load(hint.partition(" of the rules: ")[2])) is None
@@ -237,7 +241,11 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "bash <<'E'\ngit push\nE",
         "sh -s < x",
         "cat x | bash -o errexit",
+        "cat x | bash -euo pipefail",
         "cat x | bash --rcfile y -i",
+        "cat x | env -Sbash",
+        "cat x | env -S 'bash\\_-x'",
+        "cat x | ionice sh -c 'b\\ash'",
         "cat x | bash /dev/stdin a",
         "cat x | /usr/local/bin/bash",
         "cat x | env -i bash",
@@ -579,8 +587,7 @@ def test_the_rules_apply_to_the_arguments_of_a_program() -> None:
         ("PATH=.", ["shipped.unknown_command"]),
         ("LD_PRELOAD=./x.so", ["shipped.unknown_command"]),
         ("BASH_ENV=x", ["shipped.unknown_command"]),
-        ("n=a[$(ls)]", ["tools.bash.forbidden_commands"]),
-        ("GIT_CONFIG_KEY_0=alias.z", ["tools.bash.forbidden_commands"]),
+        ("n=a[$(ls)]", ["shipped.unknown_command"]),
         ("EDITOR=env -S 'git\\_push'", ["tools.bash.forbidden_commands"]),
     ],
 )
