@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -24,22 +25,30 @@ _MAX_OFFERED = 120
 _QUOTES = re.compile(r"['\"\\]")
 #: A text with escapes, as bash reads it.
 _ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|0?[0-7]{1,3}|[abfnrtv_'\"\\])")
+_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|[abfnrtv_'\"\\])")
 #: ``env -S`` reads ``\_`` as a blank.
 _LETTERS = {"_": " ", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _CONTINUED, _ONE_LETTER = re.compile(r"\\\n\s*"), re.compile(r"\$[A-Za-z]")
-_BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
-#: Words of such a text that can be anything: variables, and words by which git runs another command than the text names.
-_UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.|\bhelp\.autocorrect\b|^for-each-repo$", re.IGNORECASE)
+_BETWEEN = re.compile(r"[\s;|&()<>{}\[\],#%]+")
+#: A subcommand of git that is a program.
+_SUBCOMMAND = re.compile(r"(?<![\w-])git-(?=\w)")
+#: Words of such a text that can be anything: variables, and in a command of git those by which it runs another one.
+_UNKNOWN = re.compile(r"[$`]")
+_UNKNOWN_IN_GIT = re.compile(
+    r"[$`]|\b(?:alias|include|includeif)(?:\.|$)|\bhelp\.autocorrect\b|^for-each-repo$", re.IGNORECASE
+)
+#: Programs that start another one with more words than they have themselves; and the word that stands for these.
+_FURTHER, _EACH = ("xargs", "parallel"), "{}"
 _GLOB = re.compile(r"[*?]+")
 #: Shells. Without a script, they run their input.
-_SHELLS = frozenset("ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh".split())
+SHELLS = frozenset("ash bash csh dash fish ksh lksh mksh rbash sh tcsh yash zsh".split())
+_VERSION = re.compile(r"(?:-static|-?[\d.]+)$")
 #: Options of shells that take a value.
 _WITH_VALUE = re.compile(r"[-+]\w*[oO]|--(?:rcfile|init-file)")
 #: Files by which a shell reads its input.
-_READ = re.compile("/+(?:dev|proc)/")
+_READ = re.compile("(?:.*/)?(?:dev|proc)/")
 #: The ends of commands in a text.
-_ENDS = re.compile(r"[\n;|&<>(){}`]+")
+_ENDS = re.compile(r"[\n;|&<>(){}\[\],`]+")
 #: A word that names a file: by its folder, or by the end of its name.
 _FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
 #: What stands before a path in one word, or nothing; and the path.
@@ -130,9 +139,13 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     # The program itself is found from the folders of the text; what it starts can be in any folder. A variable has no program.
     begin = 0 if argv and "=" in argv[0] else 1
     others = len(_inner_words("".join(argv[:begin])))
-    text = "\n".join(argv)
+    text = "\n".join(argv).replace(_EACH, HOLE)
+    unknown = _UNKNOWN_IN_GIT if "git" in text.lower() else _UNKNOWN
+    argv = [word.replace(_EACH, HOLE) for word in argv]
+    if any(posixpath.basename(word) in _FURTHER for word in _inner_words(text)):
+        text, argv = f"{text}\n{HOLE}", [*argv, HOLE]
     for reading in {text, _decoded(text)}:
-        inner = [HOLE if _UNKNOWN.search(word) else _GLOB.sub(HOLE, word) for word in _inner_words(reading)]
+        inner = [HOLE if unknown.search(word) else _GLOB.sub(HOLE, word) for word in _inner_words(reading)]
         if _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
             _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
             for each in (argv[begin:], inner[others:])
@@ -171,21 +184,21 @@ def _decoded(text: str) -> str:
 
 def _character(match: re.Match[str]) -> str:
     kind, digits = match[0][1], match[0][2:]
-    if kind in "xu":
-        return chr(int(digits, 16))
+    if kind in "xuU":
+        return chr(min(int(digits, 16), sys.maxunicode))
     return chr(int(kind + digits, 8) % 256) if kind.isdigit() else _LETTERS.get(kind, kind)
 
 
 def _inner_words(text: str) -> list[str]:
     """The words that a program could find in a text. A subcommand of git is also a program, such as `git-push`."""
-    return [word for word in _BETWEEN.split(_QUOTES.sub("", text).replace("git-", "git ")) if word]
+    return [word for word in _BETWEEN.split(_SUBCOMMAND.sub("git ", _QUOTES.sub("", text))) if word]
 
 
 def runs_its_input(argv: Sequence[str]) -> bool:
     """Whether a command is a shell that runs its input, or names one in its words."""
     text = " ".join(argv)
     parts = [part for reading in {text, _decoded(text)} for part in _ENDS.split(_QUOTES.sub("", reading))]
-    return any(_has_no_script(re.split("[ \t=!]+", part)) for part in parts)
+    return any(_has_no_script(re.split("[ \t=!:]+", part)) for part in parts)
 
 
 def _has_no_script(words: Sequence[str]) -> bool:
@@ -193,18 +206,18 @@ def _has_no_script(words: Sequence[str]) -> bool:
     shell, option = "", ""
     for word in words:
         # The program can stand behind the letters of options, as in `env -Sbash`.
-        name = re.sub(r"^-\w*?[Sc](?=\w)", "", word).rpartition("/")[2]
-        if name in _SHELLS or word in (".", "source"):
+        name = _VERSION.sub("", re.sub(r"^-\w*?[Sc](?=\w)", "", word).rpartition("/")[2].lower())
+        if name in SHELLS or word in (".", "source"):
             shell, option = name, ""
         elif not shell or not word or _WITH_VALUE.fullmatch(option):
             option = ""
-        elif _READ.match(word) or (shell in _SHELLS and re.fullmatch(r"-\w*s\w*", word)):
+        elif _READ.match(word) or (shell in SHELLS and re.fullmatch(r"-\w*s\w*", word)):
             return True
         elif word[0] in "-+":
             option = word
         else:
             shell = ""
-    return shell in _SHELLS
+    return shell in SHELLS
 
 
 def names_a_program(pattern: str) -> bool:

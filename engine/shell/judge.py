@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
+from albert_tools.engine.shell.command_patterns import SHELLS as ALL_SHELLS
 from albert_tools.engine.shell.command_patterns import runs_its_input
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
@@ -48,10 +49,12 @@ _PRINTING = re.compile(r"\w+ (-\w*[Rv]|--[rv])|set (-\w*x|xtrace)")
 #: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
 #: a closed pipe ends `timeout` itself before.
 _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
-#: A redirection or a pipe.
-_INPUT = re.compile(r"<|(?<!\|)\|(?!\|)")
+#: What gives the commands behind it an input.
+_FEEDS = re.compile(r"(?<!\|)\|(?!\|)|>\(")
 #: The path of a program of the project.
 _OF_PROJECT = re.compile(r"(?!/|~|-|.*(?:\0|\.\.)).*/", re.DOTALL)
+#: What no plain word has.
+_IS_TEXT = re.compile(r"[\s;|&<>()]")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
@@ -80,7 +83,7 @@ def _judged_cached(source: str, folder: str, root: str) -> Judgement:
 def _judged_text(source: str, folder: str, root: str) -> Judgement:
     judge = _Judge(source, folder, root)
     judge.read(source, 0)
-    return Judgement(tuple(dict.fromkeys(judge.parts)), source, tuple(judge.folders))
+    return judge.judgement(source)
 
 
 def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
@@ -115,7 +118,7 @@ def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judge
         judge.report(Unreadable("it is too long, or holds NUL characters"), " ".join(argv))
     else:
         judge.call([Word(word) for word in argv], text, 0)
-    return Judgement(tuple(dict.fromkeys(judge.parts)), text, tuple(judge.folders))
+    return judge.judgement(text)
 
 
 class _Judge:
@@ -129,13 +132,13 @@ class _Judge:
         self._root = root
         self.folders = [folder]
         self.parts: list[Part] = []
+        #: The commands in texts that other commands could give to a shell.
+        self.within: list[Part] = []
         #: Whether a file got new content, which a later command could run.
         self._wrote = False
         #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
         #: a link to code; that code could write to other files itself.
         self._logged, self._prints = False, "<" in source
-        #: Whether a command can have an input that is not empty.
-        self._has_input = _INPUT.search(source) is not None
         #: The files that get what the present command and those around it print.
         self._into: tuple[Write, ...] = ()
         #: Whether anything can have been printed since the present text for a shell began.
@@ -146,6 +149,11 @@ class _Judge:
         self._lasts = False
         #: Whether what is judged runs under `timeout`.
         self._limited = False
+
+    def judgement(self, text: str) -> Judgement:
+        """The result, for the text that was read."""
+        parts, within = (tuple(dict.fromkeys(found)) for found in (self.parts, self.within))
+        return Judgement(parts, text, tuple(self.folders), within)
 
     def read(self, source: str, depth: int, posix: bool = False) -> None:
         """Judge each action of a text."""
@@ -184,8 +192,8 @@ class _Judge:
         text = text_of(argv) if argv else about
         words = _argv(argv)
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
-        unreadable = isinstance(problem, Unreadable) or (self._has_input and runs_its_input(words))
         starts = not writes and not starts_nothing(argv)
+        unreadable = isinstance(problem, Unreadable) or (starts and runs_its_input(words) and self._may_be_fed(about))
         if danger is not None:
             self.parts.append(
                 Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable, starts)
@@ -193,6 +201,24 @@ class _Judge:
         else:
             hint = "write the command and its arguments out plainly, one command at a time"
             self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable, starts))
+
+    def _may_be_fed(self, about: str) -> bool:
+        """Whether a command can have an input that is not empty."""
+        at = self._source.rfind(about)
+        return "<" in self._source or _FEEDS.search(self._source[: at if at >= 0 else None]) is not None
+
+    def _read_within(self, argv: Sequence[Word], depth: int) -> None:
+        """Read the words of a command that is not ordinary as texts for a shell: it could give them to one."""
+        for word in argv[1:] if depth <= MAX_DEPTH and not starts_nothing(argv) else ():
+            if word.known and _IS_TEXT.search(word.text) and len(self.within) < MAX_PARTS:
+                inner = _Judge(word.text, self.folders[0], self._root)
+                inner.read(word.text, depth + 1)
+                # What can't be read as a text for a shell is none.
+                self.within += [
+                    part._replace(unreadable=part.unreadable and runs_its_input(part.argv))
+                    for part in (*inner.parts, *inner.within)
+                    if part.argv
+                ]
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, SimpleCommand):
@@ -240,6 +266,7 @@ class _Judge:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
+            self._read_within(argv, depth)
             # The owner may have listed it, and then nobody is asked. So it counts as printing and writing anything.
             self._prints = True
             self._wrote = self._wrote or not _brings_nothing(argv)
@@ -318,7 +345,9 @@ class _Judge:
             if self._is_listed(key, rest[length:], about):
                 return True
         if runs_its_input(_argv(argv)):
-            raise Unclear("it could start a shell that runs its input", about)
+            if posixpath.basename(name) in ALL_SHELLS or name in (".", "source"):
+                raise Unreadable("it runs what it reads", about)
+            raise Unclear("it could start a shell that runs what that reads", about)
         if name in _RENAMING:
             raise Unreadable("it can give a command another name", about)
         shown_name = f"{name} {rest[0].text}" if rest and rest[0].known and has_subcommands(name) else name
