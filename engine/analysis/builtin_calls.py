@@ -191,6 +191,8 @@ def _extreme(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`min` and `max`"""
     given = [*call.arguments.positional, *([call.arguments.more] if call.arguments.more is not NEVER else [])]
     item = analysis.heap.items(given[0]) if len(given) == 1 else join(given)
+    # One value that is unpacked can be all, or one of several.
+    item = item | call.arguments.more
     key = keyword_callback(call, "key")
     control = analysis.heap.condition(*call.all)
     if key is not None:

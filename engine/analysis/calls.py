@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from albert_tools.engine.analysis.containers import anything, booleans, concern, put_all, read_keys, text_of
+from albert_tools.engine.analysis.containers import anything, booleans, concern, put_all, read_keys, taken, text_of
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import NEVER, REST, AbstractValue, Origins, join
 from albert_tools.grammar import tree
@@ -72,7 +72,9 @@ def arguments_of(analysis: Analysis, node: tree.Call, control: Origins) -> Argum
         if keyword.arg is not None:
             named[keyword.arg] = named.get(keyword.arg, NEVER) | value
         else:
-            more = more | analysis.heap.values(value).under(analysis.heap.shape(value))
+            # The keys decide which parameter gets a value, and can get into a dictionary.
+            named_values = taken(analysis, analysis.heap.values(value), analysis.heap.items(value))
+            more = more | named_values.under(analysis.heap.shape(value))
     return Arguments(positional, named, more)
 
 

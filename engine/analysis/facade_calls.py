@@ -359,18 +359,18 @@ def _groupby(analysis: Analysis, call: Invocation) -> AbstractValue:
 def _reduce(analysis: Analysis, call: Invocation) -> AbstractValue:
     if not call.node.args:
         return anything(analysis, call.node, *call.all)
-    return _combined(analysis, call, call.node.args[0], call.arguments.get(1) or NEVER, join(call.all[2:]))
+    start = join(call.all[2:]) | call.arguments.more
+    return _combined(analysis, call, call.node.args[0], call.arguments.get(1) or NEVER, start)
 
 
 def _accumulate(analysis: Analysis, call: Invocation) -> AbstractValue:
     if len(call.node.args) < 2:
         return _default(analysis, call)
-    source, start = call.arguments.get(0) or NEVER, call.arguments.named.get("initial")
-    results = _combined(analysis, call, call.node.args[1], source, start or NEVER)
-    made = new_list(analysis, call.node, "results", results)
+    source, start = call.arguments.get(0) or NEVER, call.arguments.named.get("initial", NEVER) | call.arguments.more
+    made = new_list(analysis, call.node, "results", _combined(analysis, call, call.node.args[1], source, start))
     amounts = [analysis.remember(call.node, source, "source")]
     # `initial` is one more item.
-    amounts += [analysis.remember(call.node, constant("x"), "initial")] if start is not None else []
+    amounts += [analysis.remember(call.node, constant("x"), "initial")] if start is not NEVER else []
     analysis.sized(only_site(made), "sum", *amounts)
     return made.under(analysis.heap.shape(source))
 

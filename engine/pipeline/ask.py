@@ -28,6 +28,7 @@ from albert_tools.engine.authority.authorization import (
     refused_by_person,
 )
 from albert_tools.engine.authority.command_views import VIEWS, command_views
+from albert_tools.engine.authority.sessions import MAX_CWD
 from albert_tools.engine.call.context import Call, JudgeAgain, Run
 from albert_tools.engine.call.ledger import reason_of, write
 from albert_tools.engine.model.definition import canonical
@@ -38,7 +39,6 @@ from albert_tools.engine.model.visible_text import one_line
 from albert_tools.engine.pipeline.invoke_primitive import preview_of
 from albert_tools.engine.pipeline.notify import Notifier, about_question
 from albert_tools.engine.policy.command_rules import PARSED
-from albert_tools.engine.runs.lifecycle import charge_for_arguments
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
 #: Seconds between two checks for an answer from another process.
@@ -78,7 +78,7 @@ async def find_approval(call: Call, run: Run) -> Call:
         raise nobody_to_ask(call.decision, call.name)
     message = ""  # Only a person who is asked now reads it.
     if current is None or (can_ask and current.state == "open"):
-        start = f"paths start in {_shown_path(run.workspace.start)}" if run.workspace.start else ""
+        start = f"paths start in {_shown_path(run.workspace.start, MAX_CWD)}" if run.workspace.start else ""
         parts = [call.decision.message, start, shown, *await asyncio.to_thread(_reach, call, run)]
         message = "; ".join(filter(None, parts))
     if current is None:
@@ -189,9 +189,9 @@ def _reach(call: Call, run: Run) -> list[str]:
     return phrases
 
 
-def _shown_path(path: str) -> str:
+def _shown_path(path: str, most: int = _MAX_PATH) -> str:
     """A path in a question. A file can have a name that reads like another part of it."""
-    shown = brief(one_line(path), _MAX_PATH)
+    shown = brief(one_line(path), most)
     return shown if _PLAIN_PATH.fullmatch(shown) else repr(shown)
 
 
@@ -199,8 +199,6 @@ def _write_question(call: Call, run: Run, approval: Approval) -> None:
     """Write the question to the journal with its complete arguments. The ledger contains shortened arguments."""
     with suppress(Failure):
         run.journal.ask(call.place, approval.id, call.arguments)
-        if run.journal.id:
-            charge_for_arguments(run, call.arguments)
 
 
 def _facts_of_call(call: Call) -> dict[str, Any]:

@@ -25,8 +25,6 @@ from albert_tools.engine.model.result import may_change
 
 #: The version of the header. A run with another version is not resumed.
 JOURNAL_VERSION = 1
-#: The bytes of arguments above which the session is charged for storing them.
-LARGE_ARGUMENTS = 64 * 1024
 #: The state of a run after an error, by the error's code. After any other error the state is ``failed``.
 _STATES = {"suspended": "suspended", "cancelled": "cancelled", "unknown_outcome": "interrupted"}
 
@@ -77,14 +75,6 @@ def _create(run: Run) -> None:
         header["arguments_ref"] = contents.put(canonical(header.pop("arguments")))
         journal = service.runs.create(run.id, header)
     run.journal = RunJournal(journal, contents, fresh=True)
-    charge_for_arguments(run, run.arguments)
-
-
-def charge_for_arguments(run: Run, arguments: Json) -> None:
-    """Charge the session for large arguments that the journal has in full, because a run or a question needs them later."""
-    size = len(canonical(arguments))
-    if size > LARGE_ARGUMENTS:
-        run.session.spend(bytes_written=size)
 
 
 def machine() -> dict[str, Json]:

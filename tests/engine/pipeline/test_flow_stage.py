@@ -604,13 +604,17 @@ class TestAProgram:
             "to += chr(sum(list({[0, 1][n >> k & 1]: k})[0] << k for k in range(7)))",
             "to += LETTERS[chr(n)]()",
             "to += chr(io.StringIO('x' * n).seek(0, 2))",
+            "to += list(dict(**{chr(n): 1}))[0]",
+            "found = {}\n        found.update(**{chr(n): 1})\n        to += ''.join(found)",
+            "max(*[[chr(n)], ['b']], key=lambda row: [seen.append(row[0]), 1][1])\n        to += seen[-2]",
+            "functools.reduce(lambda a, b: [seen.append(a[0]), a][1], *[[1], [chr(n)]])\n        to += seen[-1]",
             "list(itertools.accumulate('ab', lambda a, b: [seen.append(a), chr(n)][1], initial=''))\n        to += seen[-1]",
         ],
     )
     def test_a_number_that_a_page_gives_asks_wherever_it_is_kept(self, agent: Agent, kept: str) -> None:
         body = "letters = ''.join(chr(i) for i in range(128))\n    buffer = io.StringIO(letters)\n    to = ''\n    seen = []\n"
         body += '    for n in tools.page(url="https://example.org/").encode():\n        '
-        imports = "import collections\nimport copy\nimport heapq\nimport io\nimport itertools\n\n"
+        imports = "import collections\nimport copy\nimport functools\nimport heapq\nimport io\nimport itertools\n\n"
         imports += (
             'LETTERS = {" ": lambda: " ", "a": lambda: "a", "e": lambda: "e", "g": lambda: "g", "p": lambda: "p"}\n'
         )

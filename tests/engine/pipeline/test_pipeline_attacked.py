@@ -103,16 +103,6 @@ def test_refused_calls_do_not_fill_the_disk(make_bench: Any) -> None:
     assert bench.service._wait(bench.service.service.runs.replay(result.run_id)).ok
 
 
-def test_the_session_is_charged_for_the_large_arguments_of_its_questions(make_bench: Any) -> None:
-    bench = make_bench(governance={"tools": {"note": {"requires_approval_in_modes": ["NORMAL"]}}})
-    bench.define("tools.note(text=str(i) + 'x' * 300_000)", parameters="i: int")
-    budget = Budget(bytes_written=500_000)
-    _, token = bench.service.within(lambda s: s.open_session("a test", budget=budget))
-    codes = [bench.service.invoke("t", {"i": i}, session=token).error.code for i in range(3)]
-    direct = bench.service.invoke("note", {"text": "x" * 300_000}, session=token).error.code
-    assert [*codes, direct] == ["suspended", "suspended", "budget_exceeded", "budget_exceeded"]
-
-
 def test_a_program_is_not_told_how_much_is_left_of_a_budget(make_bench: Any) -> None:
     """That would tell how much earlier calls have used."""
     bench = make_bench(governance={"allow": ["write_file"]})
