@@ -146,12 +146,25 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
         text, argv = f"{text}\n{HOLE}", [*argv, HOLE]
     for reading in {text, _decoded(text)}:
         inner = [HOLE if unknown.search(word) else _GLOB.sub(HOLE, word) for word in _inner_words(reading)]
+        if _lacks(words, " ".join((*inner, reading, *entered))):
+            continue
         if _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
             _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
             for each in (argv[begin:], inner[others:])
         ):
             return True
     return False
+
+
+def _lacks(words: Sequence[Starred | None], text: str) -> bool:
+    """Whether a word of a pattern certainly stands nowhere in a text. A path can have another spelling there. It saves time."""
+    lowered = text.lower()
+    return HOLE not in text and any(
+        part.lower() not in lowered
+        for word in words
+        if word is not None and not any(_form(word))
+        for part in (word.first, *word.middle, word.last or "")
+    )
 
 
 def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
@@ -168,14 +181,18 @@ def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
     return [*entered, HOLE if len(inner) <= _MAX_ENTERED else AWAY]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def stands_in(pattern: str, text: str, folders: Sequence[str] = ("",)) -> bool:
     """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
     text = _ESCAPED.sub(lambda match: _decoded(match[1]), text)
     # `printf` and others decode escapes anywhere. Make joins lines, and takes `$X` for a variable.
     readings = (text, _ONE_LETTER.sub("", _decoded(_CONTINUED.sub("", text))))
     words = _words(pattern, by_name=True)
-    return any(_fits(words, _inner_words(each), maybe=True, anywhere=True, folders=folders) for each in readings)
+    return any(
+        not _lacks(words, " ".join((*inner, *folders)))
+        and _fits(words, inner, maybe=True, anywhere=True, folders=folders)
+        for inner in map(_inner_words, readings)
+    )
 
 
 def _decoded(text: str) -> str:
@@ -189,9 +206,10 @@ def _character(match: re.Match[str]) -> str:
     return chr(int(kind + digits, 8) % 256) if kind.isdigit() else _LETTERS.get(kind, kind)
 
 
-def _inner_words(text: str) -> list[str]:
+@lru_cache(maxsize=64)
+def _inner_words(text: str) -> Sequence[str]:
     """The words that a program could find in a text. A subcommand of git is also a program, such as `git-push`."""
-    return [word for word in _BETWEEN.split(_SUBCOMMAND.sub("git ", _QUOTES.sub("", text))) if word]
+    return tuple(word for word in _BETWEEN.split(_SUBCOMMAND.sub("git ", _QUOTES.sub("", text))) if word)
 
 
 def runs_its_input(argv: Sequence[str]) -> bool:
