@@ -4,7 +4,8 @@ The manifest says which templates an argument can have. An argument is fixed if 
 the caller's own texts gives exactly this value. No output of another call has chosen such an argument.
 
 An output that takes part in a value can choose among such texts, for example by an index. One choice gives a text that the program
-or its caller has written. Several choices can spell anything, so a text, a list or an object that is made by several is not fixed.
+or its caller has written. Several choices can spell anything, so a text, a list or an object that is made by several is not fixed,
+unless the manifest lists all that they can give.
 """
 
 from __future__ import annotations

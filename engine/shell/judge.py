@@ -10,10 +10,10 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 
 from albert_tools.engine.shell.command_patterns import SHELLS as ALL_SHELLS
-from albert_tools.engine.shell.command_patterns import runs_its_input
+from albert_tools.engine.shell.command_patterns import names_a_shell, runs_its_input
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
@@ -49,12 +49,8 @@ _PRINTING = re.compile(r"\w+ (-\w*[Rv]|--[rv])|set (-\w*x|xtrace)")
 #: The arguments with which `timeout` ends all that it has started. Bash and Python ignore some other signals, and with `--verbose`
 #: a closed pipe ends `timeout` itself before.
 _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
-#: What gives the commands behind it an input.
-_FEEDS = re.compile(r"(?<!\|)\|(?!\|)|>\(")
 #: The path of a program of the project.
 _OF_PROJECT = re.compile(r"(?!/|~|-|.*(?:\0|\.\.)).*/", re.DOTALL)
-#: What no plain word has.
-_IS_TEXT = re.compile(r"[\s;|&<>()]")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
@@ -132,8 +128,8 @@ class _Judge:
         self._root = root
         self.folders = [folder]
         self.parts: list[Part] = []
-        #: The commands in texts that other commands could give to a shell.
-        self.within: list[Part] = []
+        #: Whether the present command can have an input that is not empty.
+        self._fed = False
         #: Whether a file got new content, which a later command could run.
         self._wrote = False
         #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
@@ -147,13 +143,14 @@ class _Judge:
         self._imports = False
         #: Whether a command can go on after the text that has started it.
         self._lasts = False
+        #: Whether all of a text is judged once more. Then its inner texts are not repeated by themselves.
+        self._again = False
         #: Whether what is judged runs under `timeout`.
         self._limited = False
 
     def judgement(self, text: str) -> Judgement:
         """The result, for the text that was read."""
-        parts, within = (tuple(dict.fromkeys(found)) for found in (self.parts, self.within))
-        return Judgement(parts, text, tuple(self.folders), within)
+        return Judgement(tuple(dict.fromkeys(self.parts)), text, tuple(self.folders))
 
     def read(self, source: str, depth: int, posix: bool = False) -> None:
         """Judge each action of a text."""
@@ -172,13 +169,15 @@ class _Judge:
         for action in reader.actions:
             self._act(action, depth)
         self._lasts = self._lasts or reader.lasts
-        if self._lasts or reader.repeats:
+        if (self._lasts or reader.repeats) and not self._again:
             folders, looped, enters = self.folders, {*map(id, reader.looped)}, False
+            self._again = True
             # What is repeated, or runs in the background, can run after what the text writes further down.
             for action in reader.actions:
                 self._act(action, depth)
                 enters = enters or (self.folders != folders and id(action) in looped)
                 self.folders = folders
+            self._again = False
             if enters:
                 # It can enter a further folder each time.
                 self.folders = [*folders, HOLE]
@@ -193,7 +192,7 @@ class _Judge:
         words = _argv(argv)
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
         starts = not writes and not starts_nothing(argv)
-        unreadable = isinstance(problem, Unreadable) or (starts and runs_its_input(words) and self._may_be_fed(about))
+        unreadable = isinstance(problem, Unreadable) or (starts and self._could_run_anything(words))
         if danger is not None:
             self.parts.append(
                 Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable, starts)
@@ -202,23 +201,13 @@ class _Judge:
             hint = "write the command and its arguments out plainly, one command at a time"
             self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable, starts))
 
-    def _may_be_fed(self, about: str) -> bool:
-        """Whether a command can have an input that is not empty."""
-        at = self._source.rfind(about)
-        return "<" in self._source or _FEEDS.search(self._source[: at if at >= 0 else None]) is not None
-
-    def _read_within(self, argv: Sequence[Word], depth: int) -> None:
-        """Read the words of a command that is not ordinary as texts for a shell: it could give them to one."""
-        for word in argv[1:] if depth <= MAX_DEPTH and not starts_nothing(argv) else ():
-            if word.known and _IS_TEXT.search(word.text) and len(self.within) < MAX_PARTS:
-                inner = _Judge(word.text, self.folders[0], self._root)
-                inner.read(word.text, depth + 1)
-                # What can't be read as a text for a shell is none.
-                self.within += [
-                    part._replace(unreadable=part.unreadable and runs_its_input(part.argv))
-                    for part in (*inner.parts, *inner.within)
-                    if part.argv
-                ]
+    def _could_run_anything(self, argv: Sequence[str]) -> bool:
+        """Whether a command has a shell that runs its input, or a text that isn't known."""
+        if not names_a_shell(argv):
+            return False
+        is_fed = self._fed or any(re.search("[|<]", word) for word in argv)
+        texts = [word for option, word in pairwise(argv) if re.search(r"\s", word) or re.fullmatch(r"-\w*c", option)]
+        return (is_fed and runs_its_input(argv)) or any(HOLE in text for text in texts)
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, SimpleCommand):
@@ -226,7 +215,10 @@ class _Judge:
             if printed:
                 self._note_printed()
             self._into += action.writes
+            fed, self._fed = self._fed, self._fed or action.fed
             self.call(action.argv, action.text, depth)
+            # What `exec` opens stays open.
+            self._fed = fed or (action.fed and action.argv[:1] == (Word("exec"),))
             self._into, self._printed = around, printed or not _is_silent(action)
             return
         try:
@@ -266,7 +258,6 @@ class _Judge:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
-            self._read_within(argv, depth)
             # The owner may have listed it, and then nobody is asked. So it counts as printing and writing anything.
             self._prints = True
             self._wrote = self._wrote or not _brings_nothing(argv)

@@ -49,11 +49,13 @@ class Write(NamedTuple):
 
 
 class SimpleCommand(NamedTuple):
-    """A simple command: a program with its arguments, none for assignments alone. `writes` get what it prints."""
+    """A simple command: a program with its arguments, none for assignments alone. `writes` get what it prints. `fed` says whether a
+    pipe or a redirection, of the command or around it, gives it an input."""
 
     argv: tuple[Word, ...]
     text: str
     writes: tuple[Write, ...]
+    fed: bool
 
 
 class Binding(NamedTuple):
@@ -177,6 +179,8 @@ class Reader:
         self.source = source
         self._posix = posix
         self._marked = marked
+        #: Whether something around the present command gives it an input.
+        self._fed = False
         self.actions: list[Action] = []
         #: Whether commands run repeatedly; whether they can go on after the text, in the background.
         self.repeats = self.lasts = False
@@ -305,6 +309,8 @@ class Reader:
         if node.type == "redirected_statement":
             self._redirected(node, depth)
             return
+        fed = self._fed
+        self._fed = fed or self._text(node).startswith(">(")
         names_words = node.type in ("for_statement", "case_statement", "case_item")
         if node.type == "for_statement":
             name = self._text(node.children[1])
@@ -316,6 +322,8 @@ class Reader:
                 self._word(child, depth)
             else:
                 self._statement(child, depth + 1)
+            self._fed = self._fed or child.type in ("|", "|&")
+        self._fed = fed
 
     def _demand_alone(self, node: Any) -> None:
         """A reserved word is reserved only by itself; the grammar also finds it within words."""
@@ -339,8 +347,10 @@ class Reader:
             return
         if inner.type not in _COMMANDS:
             raise Unreadable("it has a form that is not among the plain ones", about)
-        begin = len(self.actions)
+        begin, fed = len(self.actions), self._fed
+        self._fed = fed or self._reads(redirects)
         self._statement(inner, depth + 1)
+        self._fed = fed
         commands = self.actions[begin:]
         del self.actions[begin:]
         # The grammar gives a redirection to all of a list, but it is that of the last command.
@@ -393,7 +403,7 @@ class Reader:
         finally:
             # The command comes before its redirections, and is judged also if one of them can't be read.
             writes = tuple(action for action in self.actions[begin:] if isinstance(action, Write))
-            self.actions.insert(begin, SimpleCommand(tuple(words), about, writes))
+            self.actions.insert(begin, SimpleCommand(tuple(words), about, writes, self._fed or self._reads(files)))
 
     # Redirections.
 

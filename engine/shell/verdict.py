@@ -38,13 +38,11 @@ class Part(NamedTuple):
 
 class Judgement(NamedTuple):
     """All parts. The commands in a text for `sh -c` come before it. `folders` are those in which a part may start, relative to the
-    workspace or absolute; a NUL stands for an unknown folder. `within` are the commands in other words, which a program that is not
-    ordinary could give to a shell."""
+    workspace or absolute; a NUL stands for an unknown folder."""
 
     parts: tuple[Part, ...]
     text: str
     folders: tuple[str, ...] = ("",)
-    within: tuple[Part, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from albert_tools.engine.sandbox.command.bubblewrap import HOME
 from albert_tools.engine.shell.dangers import dangers
 from albert_tools.engine.shell.judge import judge_argv, judge_command
-from albert_tools.engine.shell.reader import MAX_LENGTH
+from albert_tools.engine.shell.reader import MAX_LENGTH, Reader
 from tests.helpers.children import Child, Report
 from tests.helpers.effort import examples
 
@@ -633,3 +633,13 @@ def test_wrapping_a_dangerous_command_never_makes_it_ordinary(
 @pytest.mark.parametrize("command", _DANGEROUS)
 def test_writing_a_dangerous_command_otherwise_never_makes_it_ordinary(command: str, innermost: Any) -> None:
     assert judge_command(innermost(command)).verdict != "ordinary"
+
+
+def test_a_text_within_loops_is_not_read_once_more_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, read = [], Reader.read
+    monkeypatch.setattr(Reader, "read", lambda self: (reads.append(self.source), read(self)))
+    command = "ls"
+    for _ in range(5):
+        command = f"while true; do sh -c {shlex.quote(command)}; done"
+    assert judge_command(command).verdict == "ordinary"
+    assert len(reads) < 25
