@@ -112,13 +112,13 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
 
     patterns = FORBIDDEN.of(section)
     rule = f"{place}.{FORBIDDEN.name}"
-    for part in judgement.parts if patterns else ():
+    for part in (*judgement.parts, *judgement.within) if patterns else ():
         if part.unreadable:
             message = f"{_name(part)} can't be read, so it could be a forbidden command"
             yield Decision("deny", rule, "command", message, part.hint)
         for pattern in patterns or ():
             if part.argv and may_match(pattern, part.argv, judgement.folders):
-                certain = is_listed([pattern], part.argv, judgement.folders)
+                certain = part in judgement.parts and is_listed([pattern], part.argv, judgement.folders)
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
                 another = "if it is another command, write it with plain paths and without variables"
                 hint = "do without it" if certain else another
@@ -155,7 +155,7 @@ def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> It
 
     patterns = DANGEROUS.of(section)
     rule = f"{place}.{DANGEROUS.name}"
-    parts = judgement.parts if patterns else ()
+    parts = (*judgement.parts, *judgement.within) if patterns else ()
     for part in parts:
         if part.argv and any(may_match(pattern, part.argv, judgement.folders) for pattern in patterns or ()):
             message = f"{_name(part)} is dangerous: the rules list it"

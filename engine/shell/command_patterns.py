@@ -13,7 +13,6 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise, takewhile
 
@@ -38,20 +37,18 @@ _UNKNOWN = re.compile(r"[$`]")
 _UNKNOWN_IN_GIT = re.compile(
     r"[$`]|\b(?:alias|include|includeif)\.|\bhelp\.autocorrect\b|^for-each-repo$|^--rename-section$", re.IGNORECASE
 )
-#: Programs that start another one with more words than they have themselves; and the word of `find` that stands for one.
-_FURTHER, _EACH = ("xargs", "parallel"), "\n{}"
 _GLOB = re.compile(r"[*?]+")
-#: Brackets and braces in a word, which a shell expands.
-_BRACKETS = re.compile(r"(?<=\w)(?:\[[^\]\s]*\]|\{[^}\s]*\})|(?:\[[^\]\s]*\]|\{[^}\s]*\})(?=\w)")
 #: Shells. Without a script, they run their input.
 SHELLS = frozenset("ash bash csh dash fish ksh lksh mksh rbash sh tcsh yash zsh".split())
-_VERSION = re.compile(r"(?:-static|-?[\d.]+)$")
+_VERSION = re.compile(r"(?:-static|-?[\d.]{1,9})$")
+#: The characters of a word that can name a shell with its options.
+_MAX_NAME = 64
 #: Options of shells that take a value.
 _WITH_VALUE = re.compile(r"[-+]\w*[oO]|--(?:rcfile|init-file)")
 #: Files by which a shell reads its input.
 _READ = re.compile(r"/+(?:dev|proc)/|(?:.*/)?(?:dev/(?:stdin|fd/\d+)|proc/(?:self|thread-self|\d+)/fd/\d+)$")
 #: A redirection to or from a file.
-_REDIRECTION = re.compile(r"\d*[<>]+[&|]?\s*[\w./-]*")
+_REDIRECTION = re.compile(r"\d{0,3}[<>]+[&|]?\s*[\w./-]*")
 #: The ends of commands in a text.
 _ENDS = re.compile(r"[\n;|&<>(){}\[\],`]+")
 #: A word that names a file: by its folder, or by the end of its name.
@@ -138,8 +135,8 @@ def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
 
 
 def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
-    """Whether a program that nobody knows could run a command that matches, in any folder: if the words of the pattern stand in its
-    words, or in the words in them. Only the program knows what it does with what stands between them."""
+    """Whether a program that nobody knows could run a command that matches, in any folder: some of its words, or of the words in
+    them."""
     words, entered = _words(pattern, by_name=True), _entered(folders, argv)
     # The program itself is found from the folders of the text; what it starts can be in any folder. A variable has no program.
     begin = 0 if argv and "=" in argv[0] else 1
@@ -147,12 +144,7 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     text = "\n".join(argv)
     unknown = _UNKNOWN_IN_GIT if "git" in text.lower() else _UNKNOWN
     for reading in {text, once := _decoded(text), _decoded(once)}:
-        inner = [_GLOB.sub(HOLE, word) for word in _inner_words(_BRACKETS.sub(HOLE, reading))]
-        if any((HOLE in word and not word.strip(AWAY)) or unknown.search(word) for word in inner):
-            return True
-        # What these programs put behind a program is not known.
-        if _EACH in reading or any(posixpath.basename(word) in _FURTHER for word in inner):
-            words = words[:1]
+        inner = [HOLE if unknown.search(word) else _GLOB.sub(HOLE, word) for word in _inner_words(reading)]
         if _lacks(words, " ".join((*inner, reading, *entered))):
             continue
         if _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
@@ -219,28 +211,17 @@ def _inner_words(text: str) -> Sequence[str]:
     return tuple(word for word in _BETWEEN.split(_SUBCOMMAND.sub("git ", _QUOTES.sub("", text))) if word)
 
 
-def names_a_shell(argv: Sequence[str]) -> bool:
-    """Whether a command is a shell, or has one in its words."""
-    return any(_is_shell(word) for part in _parts(argv) for word in part)
-
-
 def runs_its_input(argv: Sequence[str]) -> bool:
     """Whether a command is a shell that runs its input, or has one in its words."""
-    return any(map(_has_no_script, _parts(argv)))
-
-
-def _parts(argv: Sequence[str]) -> list[list[str]]:
-    """The words of each command that could stand in the words of a command."""
     text = _REDIRECTION.sub(" ", " ".join(argv).replace("<(", " /dev/fd/0;"))
     parts = [part for reading in {text, _decoded(text)} for part in _ENDS.split(_QUOTES.sub("", reading))]
-    return [re.split("[ \t=!:]+", part) for part in parts]
+    return any(_has_no_script(re.split("[ \t=!:]+", part)) for part in parts)
 
 
 def _is_shell(word: str) -> bool:
     # The program can stand behind the letters of options, as in `env -Sbash`.
-    name = _VERSION.sub("", re.sub(r"^-\w*?[Sc](?=\w)", "", word).rpartition("/")[2].lower())
-    is_pattern = re.search(r"[*?\[]", name) is not None and re.search("[a-z]", name) is not None
-    return name in SHELLS or (is_pattern and any(fnmatchcase(shell, name) for shell in SHELLS))
+    name = re.sub(r"^-\w*?[Sc](?=\w)", "", word[-_MAX_NAME:]).rpartition("/")[2].lower()
+    return _VERSION.sub("", name) in SHELLS
 
 
 def _has_no_script(words: Sequence[str]) -> bool:
@@ -326,16 +307,16 @@ def _fits(
     programs: Sequence[str] = (),
 ) -> bool:
     """Whether `argv` matches: certainly or (`maybe`) possibly, as a whole or (`anywhere`) from some word to another. `programs` are
-    the folders of the program, if these are not `folders`. Then any words may stand between those that match."""
+    the folders of the program, if these are not `folders`."""
     # Every position in the pattern that the words so far can have led to.
     at = start = _skipped({0}, words)
-    skips_all, programs = bool(programs), programs or folders
+    programs = programs or folders
     is_option = False
     for arg in argv:
         at = at | start if anywhere else at
         # An option (with its value) or a variable may stand before each word after the first, and behind a program alone.
         was_option, is_option = is_option, _OPTION.match(arg) is not None
-        skips = maybe and (is_option or was_option or skips_all)
+        skips = maybe and (is_option or was_option)
         after = {position for position in at if 0 < position < max(2, len(words))} if skips else set[int]()
         for position in at:
             if position == len(words):

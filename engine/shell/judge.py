@@ -10,10 +10,10 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import dropwhile, pairwise
+from itertools import dropwhile
 
 from albert_tools.engine.shell.command_patterns import SHELLS as ALL_SHELLS
-from albert_tools.engine.shell.command_patterns import names_a_shell, runs_its_input
+from albert_tools.engine.shell.command_patterns import runs_its_input
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
@@ -29,7 +29,7 @@ from albert_tools.engine.shell.programs import (
     starts_nothing,
 )
 from albert_tools.engine.shell.reader import MAX_LENGTH, SHELLS, Action, Binding, Reader, SimpleCommand, Write
-from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
+from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner, text_for_shell
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
 from albert_tools.engine.shell.word import AWAY, HOLE, Unclear, Unreadable, Word
 
@@ -51,6 +51,10 @@ _PRINTING = re.compile(r"\w+ (-\w*[Rv]|--[rv])|set (-\w*x|xtrace)")
 _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\d.]")
 #: The path of a program of the project.
 _OF_PROJECT = re.compile(r"(?!/|~|-|.*(?:\0|\.\.)).*/", re.DOTALL)
+#: Builtins that can give another input to the commands behind them, also behind `command` and `builtin`.
+_REOPENING = ("exec", "eval", ".", "source")
+#: What gives a command an input, in the words of another one.
+_FEEDS = re.compile(r"[|<]|>\(")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 #: A word that is no code, also within a line of a makefile or a shell script.
@@ -118,8 +122,14 @@ def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judge
 
 
 class _Judge:
-    def __init__(self, source: str = "", folder: str = "", root: str = "", marked: bool = False) -> None:
+    def __init__(
+        self, source: str = "", folder: str = "", root: str = "", marked: bool = False, outer: _Judge | None = None
+    ) -> None:
         self._source = source
+        self._is_first = outer is None
+        #: The commands that others could start, and the commands that were looked at for them. All judges of a text share these.
+        self.within: list[Part] = outer.within if outer is not None else []
+        self._started: set[tuple[Word, ...]] = outer._started if outer is not None else set()
         self._marked = marked
         #: The marks in operands of ordinary commands; those in other commands, with the command.
         self.harmless: set[str] = set()
@@ -129,7 +139,7 @@ class _Judge:
         self.folders = [folder]
         self.parts: list[Part] = []
         #: Whether the present command can have an input that is not empty.
-        self._fed = False
+        self._fed: bool = outer is not None and outer._fed
         #: Whether a file got new content, which a later command could run.
         self._wrote = False
         #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
@@ -150,7 +160,8 @@ class _Judge:
 
     def judgement(self, text: str) -> Judgement:
         """The result, for the text that was read."""
-        return Judgement(tuple(dict.fromkeys(self.parts)), text, tuple(self.folders))
+        parts, within = (tuple(dict.fromkeys(found)) for found in (self.parts, self.within))
+        return Judgement(parts, text, tuple(self.folders), within)
 
     def read(self, source: str, depth: int, posix: bool = False) -> None:
         """Judge each action of a text."""
@@ -192,7 +203,7 @@ class _Judge:
         words = _argv(argv)
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
         starts = not writes and not starts_nothing(argv)
-        unreadable = isinstance(problem, Unreadable) or (starts and self._could_run_anything(words))
+        unreadable = isinstance(problem, Unreadable) or (starts and bool(argv) and self._could_run_anything(argv))
         if danger is not None:
             self.parts.append(
                 Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable, starts)
@@ -201,13 +212,36 @@ class _Judge:
             hint = "write the command and its arguments out plainly, one command at a time"
             self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable, starts))
 
-    def _could_run_anything(self, argv: Sequence[str]) -> bool:
-        """Whether a command has a shell that runs its input, or a text that isn't known."""
-        if not names_a_shell(argv):
-            return False
-        is_fed = self._fed or any(re.search("[|<]", word) for word in argv)
-        texts = [word for option, word in pairwise(argv) if re.search(r"\s", word) or re.fullmatch(r"-\w*c", option)]
-        return (is_fed and runs_its_input(argv)) or any(HOLE in text for text in texts)
+    def _could_run_anything(self, argv: Sequence[Word]) -> bool:
+        """Whether a command is a shell whose text is not known, or has a shell that runs its input."""
+        text = text_for_shell(argv)
+        if text is not None and not text.known:
+            return True
+        words = _argv(argv)
+        is_fed = self._fed or any(_FEEDS.search(word) for word in words)
+        return is_fed and (not argv[0].known or runs_its_input(words))
+
+    def _look_within(self, argv: Sequence[Word], depth: int) -> None:
+        """Judge what a command that is not ordinary could start: a text for a shell, and its words from a program on that starts
+        others."""
+        key = tuple(argv)
+        if (
+            not argv
+            or depth > MAX_DEPTH
+            or starts_nothing(argv)
+            or key in self._started
+            or len(self._started) > MAX_PARTS
+        ):
+            return
+        self._started.add(key)
+        inner = _Judge(self._source, self.folders[0], self._root, outer=self)
+        text = text_for_shell(argv)
+        if text is not None and text.known:
+            inner.read(text.text, depth + 1)
+        else:
+            begin = next((at for at in range(1, len(argv)) if _starts_others(argv[at])), len(argv))
+            inner.call(argv[begin:], text_of(argv[begin:]), depth + 1)
+        self.within += inner.parts
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, SimpleCommand):
@@ -217,8 +251,7 @@ class _Judge:
             self._into += action.writes
             fed, self._fed = self._fed, self._fed or action.fed
             self.call(action.argv, action.text, depth)
-            # What `exec` opens stays open.
-            self._fed = fed or (action.fed and action.argv[:1] == (Word("exec"),))
+            self._fed = fed or any(word.text in _REOPENING for word in action.argv[:2])
             self._into, self._printed = around, printed or not _is_silent(action)
             return
         try:
@@ -258,6 +291,7 @@ class _Judge:
                 self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
+            self._look_within(argv, depth)
             # The owner may have listed it, and then nobody is asked. So it counts as printing and writing anything.
             self._prints = True
             self._wrote = self._wrote or not _brings_nothing(argv)
@@ -336,7 +370,7 @@ class _Judge:
             if self._is_listed(key, rest[length:], about):
                 return True
         if runs_its_input(_argv(argv)):
-            if posixpath.basename(name) in ALL_SHELLS or name in (".", "source"):
+            if self._is_first and (posixpath.basename(name) in ALL_SHELLS or name in (".", "source")):
                 raise Unreadable("it runs what it reads", about)
             raise Unclear("it could start a shell that runs what that reads", about)
         if name in _RENAMING:
@@ -390,6 +424,16 @@ class _Judge:
             cd(arguments[1:2], about, lambda _: None, self._start)
             del arguments[:2]
         return arguments
+
+
+def _starts_others(word: Word) -> bool:
+    """Whether a word is the name of a program whose further words the judge can read as a command."""
+    name = name_of(word)
+    return word.known and (
+        name in ("eval", "exec", "find")
+        or posixpath.basename(name) in ALL_SHELLS
+        or row_of("runners", name) is not None
+    )
 
 
 def _brings_nothing(argv: Sequence[Word]) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from albert_tools.engine.shell.command_patterns import SHELLS
 from albert_tools.engine.shell.places import Start
 from albert_tools.engine.shell.programs import NOTHING, Row, may_set, split_options
 from albert_tools.engine.shell.reader import only_looks
@@ -36,12 +37,15 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Tests and prints; `-exec` with an ordinary command. `-execdir` would run it in other folders."""
     at = 0
     commands: list[Sequence[Word]] = []
+    problem: Unclear | None = None
     while at < len(arguments) and arguments[at].known and not re.match(r"[-(!]", arguments[at].text):
         at += 1
     while at < len(arguments):
         word = arguments[at]
         at += 1
-        if word == Word("-exec"):
+        if word.known and word.text in ("-exec", "-execdir", "-ok", "-okdir"):
+            if word != Word("-exec"):
+                problem = Unclear("it may do more than find files", about)
             end = _end_of_exec(arguments, at)
             if not all(inner.known for inner in arguments[at:end]):
                 raise Unclear("it is not known where its command ends", about)
@@ -52,11 +56,28 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
                 raise Unclear("what it does with the files it finds is not known before it runs", about)
             at += 1
         elif not word.fits(_FIND_PLAIN):
-            raise Unclear("it may do more than find files", about)
+            problem = Unclear("it may do more than find files", about)
     # It runs them for each file, so an earlier one can run what a later one has written.
     for command in commands * 2:
         run(command)
+    if problem is not None:
+        raise problem
     return False
+
+
+def text_for_shell(argv: Sequence[Word]) -> Word | None:
+    """The text that a command gives to a shell, or that `env` splits into a command; None if there is none."""
+    name = argv[0].text.rpartition("/")[2]
+    if name == "eval":
+        return Word(" ".join(word.text for word in argv[1:]), all(word.known for word in argv[1:]))
+    is_shell = name in SHELLS
+    for at, word in enumerate(argv[1:], 1):
+        if is_shell and re.fullmatch(r"-\w*c\w*", word.text):
+            return next((each for each in argv[at + 1 :] if each.text[:1] not in ("-", "+")), None)
+        if name == "env" and (match := re.match(r"-\w*?S|--split-string(=|$)", word.text)):
+            rest = word.text[match.end() :]
+            return word._replace(text=rest) if rest else next(iter(argv[at + 1 :]), None)
+    return None
 
 
 def _end_of_exec(arguments: Sequence[Word], begin: int) -> int:
@@ -155,8 +176,10 @@ def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: R
                 raise Unclear("its arguments are not known before it runs", about)
         elif name == "xargs" and word == Word("-I") and arguments[at + 1 : at + 2] == [Word("{}")]:
             at += 1
-        elif not word.known or not word.text.startswith("-"):
+        elif not word.text.startswith("-"):
             break
+        elif not word.known:
+            raise Unclear("its options are not known before it runs", about)
         elif not word.fits(row.get("flags", NOTHING)):
             # What it runs has words that nobody knows.
             kind = Unreadable if row.get("appends") else Unclear

@@ -38,11 +38,13 @@ class Part(NamedTuple):
 
 class Judgement(NamedTuple):
     """All parts. The commands in a text for `sh -c` come before it. `folders` are those in which a part may start, relative to the
-    workspace or absolute; a NUL stands for an unknown folder."""
+    workspace or absolute; a NUL stands for an unknown folder. `within` are the commands that a program which is not ordinary could
+    start: in a text for a shell, or behind another program that starts one."""
 
     parts: tuple[Part, ...]
     text: str
     folders: tuple[str, ...] = ("",)
+    within: tuple[Part, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
