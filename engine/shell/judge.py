@@ -225,18 +225,14 @@ class _Judge:
         """Judge what a command that is not ordinary could start: a text for a shell, and its words from a program on that starts
         others."""
         key = tuple(argv)
-        if (
-            not argv
-            or depth > MAX_DEPTH
-            or starts_nothing(argv)
-            or key in self._started
-            or len(self._started) > MAX_PARTS
-        ):
+        if not argv or depth > MAX_DEPTH or starts_nothing(argv) or key in self._started:
             return
         self._started.add(key)
         inner = _Judge(self._source, self.folders[0], self._root, outer=self)
         text = text_for_shell(argv)
-        if text is not None and text.known:
+        if len(self._started) + len(self.within) > MAX_PARTS:
+            inner.report(Unreadable("it could start too many commands"), text_of(argv))
+        elif text is not None and text.known:
             inner.read(text.text, depth + 1)
         else:
             begin = next((at for at in range(1, len(argv)) if _starts_others(argv[at])), len(argv))
