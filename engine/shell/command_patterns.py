@@ -44,11 +44,13 @@ _VERSION = re.compile(r"(?:-static|-?[\d.]{1,9})$")
 #: The characters of a word that can name a shell with its options.
 _MAX_NAME = 64
 #: Options of shells that take a value.
-_WITH_VALUE = re.compile(r"[-+]\w*[oO]|--(?:rcfile|init-file)")
+WITH_VALUE = re.compile(r"[-+]\w*[oO]|--(?:rcfile|init-file)")
 #: Files by which a shell reads its input.
 _READ = re.compile(r"/+(?:dev|proc)/|(?:.*/)?(?:dev/(?:stdin|fd/\d+)|proc/(?:self|thread-self|\d+)/fd/\d+)$")
 #: A redirection to or from a file.
 _REDIRECTION = re.compile(r"\d{0,3}[<>]+[&|]?\s*[\w./-]*")
+#: What a shell expands in a word.
+_EXPANDED = re.compile(r"[*?]+|(?<=\w)\[[^\]\[\s]*\]|\[[^\]\[\s]*\](?=\w)")
 #: The ends of commands in a text.
 _ENDS = re.compile(r"[\n;|&<>(){}\[\],`]+")
 #: A word that names a file: by its folder, or by the end of its name.
@@ -213,14 +215,17 @@ def _inner_words(text: str) -> Sequence[str]:
 
 def runs_its_input(argv: Sequence[str]) -> bool:
     """Whether a command is a shell that runs its input, or has one in its words."""
-    text = _REDIRECTION.sub(" ", " ".join(argv).replace("<(", " /dev/fd/0;"))
+    text = _EXPANDED.sub(HOLE, _REDIRECTION.sub(" ", " ".join(argv).replace("<(", " /dev/fd/0;")))
     parts = [part for reading in {text, _decoded(text)} for part in _ENDS.split(_QUOTES.sub("", reading))]
     return any(_has_no_script(re.split("[ \t=!:]+", part)) for part in parts)
 
 
-def _is_shell(word: str) -> bool:
-    # The program can stand behind the letters of options, as in `env -Sbash`.
-    name = re.sub(r"^-\w*?[Sc](?=\w)", "", word[-_MAX_NAME:]).rpartition("/")[2].lower()
+def is_shell(word: str) -> bool:
+    """Whether a word is the name of a shell, or could be one. Letters of options may stand before it, as in `env -Sbash`."""
+    name = re.sub(r"^-\w*?[Sc](?=\w)", "", word.replace(AWAY, HOLE)[-_MAX_NAME:]).rpartition("/")[2].lower()
+    begin, hole, end = name.partition(HOLE)
+    if hole and begin + end:
+        return any(shell.startswith(begin) and shell.endswith(end.rpartition(HOLE)[2]) for shell in SHELLS)
     return _VERSION.sub("", name) in SHELLS
 
 
@@ -228,9 +233,9 @@ def _has_no_script(words: Sequence[str]) -> bool:
     """Whether the last shell in these words has no script."""
     shell, option = "", ""
     for word in takewhile(lambda word: not word.startswith("#"), words):
-        if _is_shell(word) or word in (".", "source"):
+        if is_shell(word) or word in (".", "source"):
             shell, option = word, ""
-        elif not shell or not word or _WITH_VALUE.fullmatch(option):
+        elif not shell or not word or WITH_VALUE.fullmatch(option):
             option = ""
         elif _READ.match(word) or (shell not in (".", "source") and re.fullmatch(r"-\w*s\w*", word)):
             return True

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
-from albert_tools.engine.shell.command_patterns import SHELLS as ALL_SHELLS
-from albert_tools.engine.shell.command_patterns import runs_its_input
+from albert_tools.engine.shell.command_patterns import is_shell, runs_its_input
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
@@ -53,6 +52,8 @@ _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\
 _OF_PROJECT = re.compile(r"(?!/|~|-|.*(?:\0|\.\.)).*/", re.DOTALL)
 #: Builtins that can give another input to the commands behind them, also behind `command` and `builtin`.
 _REOPENING = ("exec", "eval", ".", "source")
+#: What no plain word has.
+_IS_TEXT = re.compile(r"[\s;|&<>()]")
 #: What gives a command an input, in the words of another one.
 _FEEDS = re.compile(r"[|<]|>\(")
 #: Builtins after which a name can mean another program.
@@ -129,7 +130,7 @@ class _Judge:
         self._is_first = outer is None
         #: The commands that others could start, and the commands that were looked at for them. All judges of a text share these.
         self.within: list[Part] = outer.within if outer is not None else []
-        self._started: set[tuple[Word, ...]] = outer._started if outer is not None else set()
+        self._started: set[tuple[bool, tuple[Word, ...]]] = outer._started if outer is not None else set()
         self._marked = marked
         #: The marks in operands of ordinary commands; those in other commands, with the command.
         self.harmless: set[str] = set()
@@ -224,7 +225,7 @@ class _Judge:
     def _look_within(self, argv: Sequence[Word], depth: int) -> None:
         """Judge what a command that is not ordinary could start: a text for a shell, and its words from a program on that starts
         others."""
-        key = tuple(argv)
+        key = (self._fed, tuple(argv))
         if not argv or depth > MAX_DEPTH or starts_nothing(argv) or key in self._started:
             return
         self._started.add(key)
@@ -236,8 +237,24 @@ class _Judge:
             inner.read(text.text, depth + 1)
         else:
             begin = next((at for at in range(1, len(argv)) if _starts_others(argv[at])), len(argv))
-            inner.call(argv[begin:], text_of(argv[begin:]), depth + 1)
+            # Its folder doesn't matter.
+            started = [word._replace(text=posixpath.basename(word.text)) for word in argv[begin : begin + 1]]
+            inner.call((*started, *argv[begin + 1 :]), text_of(argv[begin:]), depth + 1)
+            self._read_words(argv, depth)
         self.within += inner.parts
+
+    def _read_words(self, argv: Sequence[Word], depth: int) -> None:
+        """Read the words of a command as texts for a shell: a program may have one that it doesn't name."""
+        for word in argv[1:]:
+            if word.known and _IS_TEXT.search(word.text) and len(self.within) < MAX_PARTS:
+                inner = _Judge(self._source, self.folders[0], self._root, outer=self)
+                inner.read(word.text, depth + 1)
+                # What can't be read is no text for a shell.
+                self.within += [
+                    part._replace(unreadable=part.unreadable and runs_its_input(part.argv))
+                    for part in inner.parts
+                    if part.argv
+                ]
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, SimpleCommand):
@@ -247,7 +264,7 @@ class _Judge:
             self._into += action.writes
             fed, self._fed = self._fed, self._fed or action.fed
             self.call(action.argv, action.text, depth)
-            self._fed = fed or any(word.text in _REOPENING for word in action.argv[:2])
+            self._fed = fed or any(word.text in _REOPENING for word in action.argv)
             self._into, self._printed = around, printed or not _is_silent(action)
             return
         try:
@@ -366,7 +383,7 @@ class _Judge:
             if self._is_listed(key, rest[length:], about):
                 return True
         if runs_its_input(_argv(argv)):
-            if self._is_first and (posixpath.basename(name) in ALL_SHELLS or name in (".", "source")):
+            if self._is_first and (is_shell(name) or name in (".", "source")):
                 raise Unreadable("it runs what it reads", about)
             raise Unclear("it could start a shell that runs what that reads", about)
         if name in _RENAMING:
@@ -424,12 +441,8 @@ class _Judge:
 
 def _starts_others(word: Word) -> bool:
     """Whether a word is the name of a program whose further words the judge can read as a command."""
-    name = name_of(word)
-    return word.known and (
-        name in ("eval", "exec", "find")
-        or posixpath.basename(name) in ALL_SHELLS
-        or row_of("runners", name) is not None
-    )
+    name = posixpath.basename(word.text)
+    return word.known and (name in ("eval", "exec", "find") or is_shell(name) or row_of("runners", name) is not None)
 
 
 def _brings_nothing(argv: Sequence[Word]) -> bool:
