@@ -133,21 +133,20 @@ def may_match(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     whose folder is not certain. `git-push` is `git push`."""
     name = argv[0].replace(AWAY, HOLE).rpartition("/")[2].lower()
     argv = (*_program_words(name), *argv[1:]) if name.startswith("git-") else argv
-    return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=_entered(folders, argv))
+    return _fits(_words(pattern, by_name=True), argv, maybe=True, folders=_entered(tuple(folders), tuple(argv)))
 
 
 def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",)) -> bool:
     """Whether a program that nobody knows could run a command that matches, in any folder: some of its words, or of the words in
     them."""
-    words, entered = _words(pattern, by_name=True), _entered(folders, argv)
+    words, entered = _words(pattern, by_name=True), _entered(tuple(folders), tuple(argv))
     # The program itself is found from the folders of the text; what it starts can be in any folder. A variable has no program.
     begin = 0 if argv and "=" in argv[0] else 1
     others = len(_inner_words("".join(argv[:begin])))
     text = "\n".join(argv)
-    unknown = _UNKNOWN_IN_GIT if "git" in text.lower() else _UNKNOWN
     for reading in {text, once := _decoded(text), _decoded(once)}:
-        inner = [HOLE if unknown.search(word) else _GLOB.sub(HOLE, word) for word in _inner_words(reading)]
-        if _lacks(words, " ".join((*inner, reading, *entered))):
+        inner = _given(reading)
+        if _lacks(words, " ".join((*inner, reading, *(folder for folder in entered if HOLE not in folder)))):
             continue
         if _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
             _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
@@ -155,6 +154,13 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
         ):
             return True
     return False
+
+
+@lru_cache(maxsize=64)
+def _given(text: str) -> Sequence[str]:
+    """The words that a program could find in a text and give to another one."""
+    unknown = _UNKNOWN_IN_GIT if "git" in text.lower() else _UNKNOWN
+    return tuple(HOLE if unknown.search(word) else _GLOB.sub(HOLE, word) for word in _inner_words(text))
 
 
 def _lacks(words: Sequence[Starred | None], text: str) -> bool:
@@ -168,6 +174,7 @@ def _lacks(words: Sequence[Starred | None], text: str) -> bool:
     )
 
 
+@lru_cache(maxsize=64)
 def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
     """The folders in which a command can read its words; `HOLE` stands for others, and `AWAY` for any."""
     if not argv or posixpath.basename(argv[0]) in _SHOWING_LINES:

@@ -236,7 +236,9 @@ class _Judge:
         elif text is not None and text.known:
             inner.read(text.text, depth + 1)
         else:
-            begin = next((at for at in range(1, len(argv)) if _starts_others(argv[at])), len(argv))
+            # As an operand, `eval` is a subcommand of other programs.
+            is_prefix = argv[0].text in ("builtin", "command")
+            begin = next((at for at in range(1, len(argv)) if is_prefix or _starts_others(argv[at])), len(argv))
             # Its folder doesn't matter.
             started = [word._replace(text=posixpath.basename(word.text)) for word in argv[begin : begin + 1]]
             inner.call((*started, *argv[begin + 1 :]), text_of(argv[begin:]), depth + 1)
@@ -442,7 +444,7 @@ class _Judge:
 def _starts_others(word: Word) -> bool:
     """Whether a word is the name of a program whose further words the judge can read as a command."""
     name = posixpath.basename(word.text)
-    return word.known and (name in ("eval", "exec", "find") or is_shell(name) or row_of("runners", name) is not None)
+    return word.known and (name == "find" or is_shell(name) or row_of("runners", name) is not None)
 
 
 def _brings_nothing(argv: Sequence[Word]) -> bool:

@@ -126,6 +126,7 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (FORBIDDEN, "cat x | ionice xargs wc -l", "ask shipped.unknown_command"),
         (FORBIDDEN, "bash -lc 'git stash push -m wip && git log --grep push'", "ask shipped.unknown_command"),
         (FORBIDDEN, 'gh pr create --title "In bash, see $URL"', "ask shipped.dangerous_command"),
+        (FORBIDDEN, "yq eval '.a | select(.b == \"x\")' f.yaml", "ask shipped.dangerous_command"),
         # A program that only runs another one is a command, too.
         ({"forbidden_commands": ["timeout *"]}, "timeout 5 ls", "deny tools.bash.forbidden_commands"),
         ({"forbidden_commands": ["bash *"]}, "bash -c ls", "deny tools.bash.forbidden_commands"),
@@ -301,6 +302,7 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         'setsid env "-Snice -n1$x"',
         "setsid bash -c 'cat x > >(bash)'",
         "command exec < f; ionice bash",
+        "builtin eval 'git 2>x push'",
         "setsid sh -c 'git 2>/dev/null push #a'?",
         'setsid sh -c "true $x"',
         'bash -lc "git 2>/dev/null push HEAD:$x"',
