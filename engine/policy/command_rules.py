@@ -170,7 +170,7 @@ def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> It
 
 
 def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Iterator[Decision]:
-    from albert_tools.engine.shell.command_patterns import runs_its_input
+    from albert_tools.engine.shell.shells import runs_its_input
 
     asking = [
         part

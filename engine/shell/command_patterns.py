@@ -14,7 +14,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from albert_tools.engine.model.wildcards import Starred
 from albert_tools.engine.shell.word import AWAY, HOLE
@@ -22,7 +22,7 @@ from albert_tools.engine.shell.word import AWAY, HOLE
 #: Characters of the longest pattern that a person is offered. A longer one can't be read at a glance.
 _MAX_OFFERED = 120
 #: What a program that reads a word as a text could take for quotes, and for the end of a word.
-_QUOTES = re.compile(r"['\"\\]")
+QUOTES = re.compile(r"['\"\\]")
 #: A text with escapes, as bash reads it.
 _ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|[abfnrtv_'\"\\])")
@@ -38,21 +38,6 @@ _UNKNOWN_IN_GIT = re.compile(
     r"[$`]|\b(?:alias|include|includeif)\.|\bhelp\.autocorrect\b|^for-each-repo$|^--rename-section$", re.IGNORECASE
 )
 _GLOB = re.compile(r"[*?]+")
-#: Shells. Without a script, they run their input.
-SHELLS = frozenset("ash bash csh dash fish ksh lksh mksh rbash sh tcsh yash zsh".split())
-_VERSION = re.compile(r"(?:-static|-?[\d.]{1,9})$")
-#: The characters of a word that can name a shell with its options.
-_MAX_NAME = 64
-#: Options of shells that take a value.
-WITH_VALUE = re.compile(r"[-+]\w*[oO]|--(?:rcfile|init-file)")
-#: Files by which a shell reads its input.
-_READ = re.compile(r"/+(?:dev|proc)/|(?:.*/)?(?:dev/(?:stdin|fd/\d+)|proc/(?:self|thread-self|\d+)/fd/\d+)$")
-#: A redirection to or from a file.
-_REDIRECTION = re.compile(r"\d{0,3}[<>]+[&|]?\s*[\w./-]*")
-#: What a shell expands in a word.
-_EXPANDED = re.compile(r"[*?]+|(?<=\w)\[[^\]\[\s]*\]|\[[^\]\[\s]*\](?=\w)")
-#: The ends of commands in a text.
-_ENDS = re.compile(r"[\n;|&<>(){}\[\],`]+")
 #: A word that names a file: by its folder, or by the end of its name.
 _FILE = re.compile(r"(?!-|\w+:).*(?:/.*|\.[A-Za-z]\w*)", re.DOTALL)
 #: What stands before a path in one word, or nothing; and the path.
@@ -144,7 +129,7 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     begin = 0 if argv and "=" in argv[0] else 1
     others = len(_inner_words("".join(argv[:begin])))
     text = "\n".join(argv)
-    for reading in {text, once := _decoded(text), _decoded(once)}:
+    for reading in {text, once := decoded(text), decoded(once)}:
         inner = _given(reading)
         if _lacks(words, " ".join((*inner, reading, *(folder for folder in entered if HOLE not in folder)))):
             continue
@@ -192,9 +177,9 @@ def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
 @lru_cache(maxsize=4096)
 def stands_in(pattern: str, text: str, folders: Sequence[str] = ("",)) -> bool:
     """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
-    text = _ESCAPED.sub(lambda match: _decoded(match[1]), text)
+    text = _ESCAPED.sub(lambda match: decoded(match[1]), text)
     # `printf` and others decode escapes anywhere. Make joins lines, and takes `$X` for a variable.
-    readings = (text, _ONE_LETTER.sub("", _decoded(_CONTINUED.sub("", text))))
+    readings = (text, _ONE_LETTER.sub("", decoded(_CONTINUED.sub("", text))))
     words = _words(pattern, by_name=True)
     return any(
         not _lacks(words, " ".join((*inner, *folders)))
@@ -203,7 +188,8 @@ def stands_in(pattern: str, text: str, folders: Sequence[str] = ("",)) -> bool:
     )
 
 
-def _decoded(text: str) -> str:
+def decoded(text: str) -> str:
+    """The text with the escapes decoded that programs know."""
     return _ESCAPE.sub(_character, text)
 
 
@@ -217,40 +203,7 @@ def _character(match: re.Match[str]) -> str:
 @lru_cache(maxsize=64)
 def _inner_words(text: str) -> Sequence[str]:
     """The words that a program could find in a text. A subcommand of git is also a program, such as `git-push`."""
-    return tuple(word for word in _BETWEEN.split(_SUBCOMMAND.sub("git ", _QUOTES.sub("", text))) if word)
-
-
-def runs_its_input(argv: Sequence[str]) -> bool:
-    """Whether a command is a shell that runs its input, or has one in its words."""
-    text = _EXPANDED.sub(HOLE, _REDIRECTION.sub(" ", " ".join(argv).replace("<(", " /dev/fd/0;")))
-    parts = [part for reading in {text, _decoded(text)} for part in _ENDS.split(_QUOTES.sub("", reading))]
-    return any(_has_no_script(re.split("[ \t=!:]+", part)) for part in parts)
-
-
-def is_shell(word: str) -> bool:
-    """Whether a word is the name of a shell, or could be one. Letters of options may stand before it, as in `env -Sbash`."""
-    name = re.sub(r"^-\w*?[Sc](?=\w)", "", word.replace(AWAY, HOLE)[-_MAX_NAME:]).rpartition("/")[2].lower()
-    begin, hole, end = name.partition(HOLE)
-    if hole and begin + end:
-        return any(shell.startswith(begin) and shell.endswith(end.rpartition(HOLE)[2]) for shell in SHELLS)
-    return _VERSION.sub("", name) in SHELLS
-
-
-def _has_no_script(words: Sequence[str]) -> bool:
-    """Whether the last shell in these words has no script."""
-    shell, option = "", ""
-    for word in takewhile(lambda word: not word.startswith("#"), words):
-        if is_shell(word) or word in (".", "source"):
-            shell, option = word, ""
-        elif not shell or not word or WITH_VALUE.fullmatch(option):
-            option = ""
-        elif _READ.match(word) or (shell not in (".", "source") and re.fullmatch(r"-\w*s\w*", word)):
-            return True
-        elif word[0] in "-+" and not re.fullmatch(r"-\w*c\w*", word):
-            option = word
-        else:
-            shell = ""
-    return shell not in ("", ".")
+    return tuple(word for word in _BETWEEN.split(_SUBCOMMAND.sub("git ", QUOTES.sub("", text))) if word)
 
 
 def names_a_program(pattern: str) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
-from albert_tools.engine.shell.command_patterns import is_shell, runs_its_input
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
@@ -28,7 +27,8 @@ from albert_tools.engine.shell.programs import (
     starts_nothing,
 )
 from albert_tools.engine.shell.reader import MAX_LENGTH, SHELLS, Action, Binding, Reader, SimpleCommand, Write
-from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner, text_for_shell
+from albert_tools.engine.shell.shells import is_shell, runs_its_input, text_for_shell
+from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
 from albert_tools.engine.shell.word import AWAY, HOLE, Unclear, Unreadable, Word
 

@@ -6,13 +6,10 @@ run inside are handed to `run`, which judges them.
 
 from __future__ import annotations
 
-import posixpath
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from albert_tools.engine.shell.command_patterns import WITH_VALUE, is_shell
 from albert_tools.engine.shell.places import Start
 from albert_tools.engine.shell.programs import NOTHING, Row, may_set, split_options
 from albert_tools.engine.shell.reader import only_looks
@@ -65,31 +62,6 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     if problem is not None:
         raise problem
     return False
-
-
-def text_for_shell(argv: Sequence[Word]) -> Word | None:
-    """The text that a command gives to a shell, or that `env` splits into a command; None if there is none."""
-    name, rest = posixpath.basename(argv[0].text), argv[1:]
-    if name == "eval":
-        return Word(" ".join(word.text for word in rest), all(word.known for word in rest))
-    if name == "env":
-        for at, word in enumerate(rest):
-            if match := re.match(r"-[iv0]*S|--s[a-z-]*=?", word.text):
-                words = [word._replace(text=word.text[match.end() :]), *rest[at + 1 :]]
-                first = next((each for each in words if each.text), words[0])
-                behind = (shlex.quote(each.text) for each in words[words.index(first) + 1 :])
-                return Word(" ".join((first.text, *behind)), all(each.known for each in words))
-    if argv[0].known and is_shell(name):
-        has_text, is_value = False, False
-        for word in rest:
-            if is_value:
-                is_value = False
-            elif word.text[:1] not in ("-", "+"):
-                return word if has_text else None
-            else:
-                has_text = has_text or re.match(r"-\w*c|--c", word.text) is not None
-                is_value = WITH_VALUE.fullmatch(word.text) is not None
-    return None
 
 
 def _end_of_exec(arguments: Sequence[Word], begin: int) -> int:

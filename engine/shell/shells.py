@@ -1,0 +1,86 @@
+"""Shells in the words of a command: the text that one gets, and whether one runs its input."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Sequence
+from itertools import takewhile
+
+from albert_tools.engine.shell.command_patterns import QUOTES, decoded
+from albert_tools.engine.shell.word import AWAY, HOLE, Word
+
+#: Shells. Without a script, they run their input.
+_SHELLS = frozenset("ash bash csh dash fish ksh lksh mksh rbash sh tcsh yash zsh".split())
+_VERSION = re.compile(r"(?:-static|-?[\d.]{1,9})$")
+#: The characters of a word that can name a shell with its options.
+_MAX_NAME = 64
+#: Options of shells that take a value.
+_WITH_VALUE = re.compile(r"[-+]\w*[oO]|--(?:rcfile|init-file)")
+#: Files by which a shell reads its input.
+_READ = re.compile(r"/+(?:dev|proc)/|(?:.*/)?(?:dev/(?:stdin|fd/\d+)|proc/(?:self|thread-self|\d+)/fd/\d+)$")
+#: A redirection to or from a file.
+_REDIRECTION = re.compile(r"\d{0,3}[<>]+[&|]?\s*[\w./-]*")
+#: What a shell expands in a word.
+_EXPANDED = re.compile(r"[*?]+|(?<=\w)\[[^\]\[\s]*\]|\[[^\]\[\s]*\](?=\w)")
+#: The ends of commands in a text.
+_ENDS = re.compile(r"[\n;|&<>(){}\[\],`]+")
+
+
+def text_for_shell(argv: Sequence[Word]) -> Word | None:
+    """The text that a command gives to a shell, or that `env` splits into a command; None if there is none."""
+    name, rest = posixpath.basename(argv[0].text), argv[1:]
+    if name == "eval":
+        return Word(" ".join(word.text for word in rest), all(word.known for word in rest))
+    if name == "env":
+        for at, word in enumerate(rest):
+            if match := re.match(r"-[iv0]*S|--s[a-z-]*=?", word.text):
+                words = [word._replace(text=word.text[match.end() :]), *rest[at + 1 :]]
+                first = next((each for each in words if each.text), words[0])
+                behind = (shlex.quote(each.text) for each in words[words.index(first) + 1 :])
+                return Word(" ".join((first.text, *behind)), all(each.known for each in words))
+    if argv[0].known and is_shell(name):
+        has_text, is_value = False, False
+        for word in rest:
+            if is_value:
+                is_value = False
+            elif word.text[:1] not in ("-", "+"):
+                return word if has_text else None
+            else:
+                has_text = has_text or re.match(r"-\w*c|--c", word.text) is not None
+                is_value = _WITH_VALUE.fullmatch(word.text) is not None
+    return None
+
+
+def runs_its_input(argv: Sequence[str]) -> bool:
+    """Whether a command is a shell that runs its input, or has one in its words."""
+    text = _EXPANDED.sub(HOLE, _REDIRECTION.sub(" ", " ".join(argv).replace("<(", " /dev/fd/0;")))
+    parts = [part for reading in {text, decoded(text)} for part in _ENDS.split(QUOTES.sub("", reading))]
+    return any(_has_no_script(re.split("[ \t=!:]+", part)) for part in parts)
+
+
+def is_shell(word: str) -> bool:
+    """Whether a word is the name of a shell, or could be one. Letters of options may stand before it, as in `env -Sbash`."""
+    name = re.sub(r"^-\w*?[Sc](?=\w)", "", word.replace(AWAY, HOLE)[-_MAX_NAME:]).rpartition("/")[2].lower()
+    begin, hole, end = name.partition(HOLE)
+    if hole and begin + end:
+        return any(shell.startswith(begin) and shell.endswith(end.rpartition(HOLE)[2]) for shell in _SHELLS)
+    return _VERSION.sub("", name) in _SHELLS
+
+
+def _has_no_script(words: Sequence[str]) -> bool:
+    """Whether the last shell in these words has no script."""
+    shell, option = "", ""
+    for word in takewhile(lambda word: not word.startswith("#"), words):
+        if is_shell(word) or word in (".", "source"):
+            shell, option = word, ""
+        elif not shell or not word or _WITH_VALUE.fullmatch(option):
+            option = ""
+        elif _READ.match(word) or (shell not in (".", "source") and re.fullmatch(r"-\w*s\w*", word)):
+            return True
+        elif word[0] in "-+" and not re.fullmatch(r"-\w*c\w*", word):
+            option = word
+        else:
+            shell = ""
+    return shell not in ("", ".")
