@@ -44,6 +44,7 @@ ORDINARY = ListKey(
     "further commands that need no approval; in the owner's file alone ([more](commands.md#the-owners-patterns))",
 )
 
+#: The hint about a command that could run another one.
 _BY_ITSELF = "write the command out by itself, without variables and without another program around it"
 
 #: The kinds of resources that need the command parser. It is slow for long commands.
@@ -156,6 +157,7 @@ def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> It
     patterns = DANGEROUS.of(section)
     rule = f"{place}.{DANGEROUS.name}"
     parts = (*judgement.parts, *judgement.within) if patterns else ()
+    # A person is shown the dangerous command itself, if it is there.
     for part in parts:
         if part.argv and any(may_match(pattern, part.argv, judgement.folders) for pattern in patterns or ()):
             message = f"{_name(part)} is dangerous: the rules list it"

@@ -127,8 +127,9 @@ class _Judge:
         self, source: str = "", folder: str = "", root: str = "", marked: bool = False, outer: _Judge | None = None
     ) -> None:
         self._source = source
+        #: Whether it judges a text itself, and not what a command in it could start.
         self._is_first = outer is None
-        #: The commands that others could start, and the commands that were looked at for them. All judges of a text share these.
+        #: What commands could start, and the commands that were looked at for it. All judges of a text share these.
         self.within: list[Part] = outer.within if outer is not None else []
         self._started: set[tuple[bool, tuple[Word, ...]]] = outer._started if outer is not None else set()
         self._marked = marked
@@ -229,8 +230,7 @@ class _Judge:
         if not argv or depth > MAX_DEPTH or starts_nothing(argv) or key in self._started:
             return
         self._started.add(key)
-        inner = _Judge(self._source, self.folders[0], self._root, outer=self)
-        text = text_for_shell(argv)
+        inner, text = self._inner(), text_for_shell(argv)
         if len(self._started) + len(self.within) > MAX_PARTS:
             inner.report(Unreadable("it could start too many commands"), text_of(argv))
         elif text is not None and text.known:
@@ -245,11 +245,15 @@ class _Judge:
             self._read_words(argv, depth)
         self.within += inner.parts
 
+    def _inner(self) -> _Judge:
+        """A judge of what a command could start."""
+        return _Judge(self._source, self.folders[0], self._root, outer=self)
+
     def _read_words(self, argv: Sequence[Word], depth: int) -> None:
         """Read the words of a command as texts for a shell: a program may have one that it doesn't name."""
         for word in argv[1:]:
             if word.known and _IS_TEXT.search(word.text) and len(self.within) < MAX_PARTS:
-                inner = _Judge(self._source, self.folders[0], self._root, outer=self)
+                inner = self._inner()
                 inner.read(word.text, depth + 1)
                 # What can't be read is no text for a shell.
                 self.within += [
@@ -387,7 +391,7 @@ class _Judge:
         if runs_its_input(_argv(argv)):
             if self._is_first and (is_shell(name) or name in (".", "source")):
                 raise Unreadable("it runs what it reads", about)
-            raise Unclear("it could start a shell that runs what that reads", about)
+            raise Unclear("it could start a shell that runs what it reads", about)
         if name in _RENAMING:
             raise Unreadable("it can give a command another name", about)
         shown_name = f"{name} {rest[0].text}" if rest and rest[0].known and has_subcommands(name) else name

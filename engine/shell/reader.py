@@ -310,7 +310,7 @@ class Reader:
             self._redirected(node, depth)
             return
         fed = self._fed
-        self._fed = fed or self._text(node).startswith(">(")
+        self._fed = fed or any(child.type == ">(" for child in node.children[:1])
         names_words = node.type in ("for_statement", "case_statement", "case_item")
         if node.type == "for_statement":
             name = self._text(node.children[1])

@@ -6,6 +6,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 from albert_tools.engine.shell.command_patterns import QUOTES, decoded
@@ -13,6 +14,7 @@ from albert_tools.engine.shell.word import AWAY, HOLE, Word
 
 #: Shells. Without a script, they run their input.
 _SHELLS = frozenset("ash bash csh dash fish ksh lksh mksh rbash sh tcsh yash zsh".split())
+#: What can follow the name of a shell.
 _VERSION = re.compile(r"(?:-static|-?[\d.]{1,9})$")
 #: The characters of a word that can name a shell with its options.
 _MAX_NAME = 64
@@ -34,26 +36,44 @@ def text_for_shell(argv: Sequence[Word]) -> Word | None:
     if name == "eval":
         return Word(" ".join(word.text for word in rest), all(word.known for word in rest))
     if name == "env":
-        for at, word in enumerate(rest):
-            if match := re.match(r"-[iv0]*S|--s[a-z-]*=?", word.text):
-                words = [word._replace(text=word.text[match.end() :]), *rest[at + 1 :]]
-                first = next((each for each in words if each.text), words[0])
-                behind = (shlex.quote(each.text) for each in words[words.index(first) + 1 :])
-                return Word(" ".join((first.text, *behind)), all(each.known for each in words))
-    if argv[0].known and is_shell(name):
-        has_text, is_value = False, False
-        for word in rest:
-            if is_value:
-                is_value = False
-            elif word.text[:1] not in ("-", "+"):
-                return word if has_text else None
-            else:
-                has_text = has_text or re.match(r"-\w*c|--c", word.text) is not None
-                is_value = _WITH_VALUE.fullmatch(word.text) is not None
+        return _text_for_env(rest)
+    return _text_of_option(rest) if argv[0].known and is_shell(name) else None
+
+
+def _text_for_env(arguments: Sequence[Word]) -> Word | None:
+    """The text of `-S`, with the words behind it."""
+    is_value = False
+    for at, word in enumerate(arguments):
+        if is_value:
+            is_value = False
+        elif not word.text.startswith("-"):
+            return None
+        elif match := re.match(r"-[iv0]*S|--s[a-z-]*=?", word.text):
+            text, *behind = [word.text[match.end() :] or None, *(each.text for each in arguments[at + 1 :])]
+            if text is None:
+                text, *behind = behind or [""]
+            return Word(" ".join((text, *map(shlex.quote, behind))), all(each.known for each in arguments[at:]))
+        else:
+            is_value = re.fullmatch(r"-[iv0]*[uC]|--(?:unset|chdir|argv0)", word.text) is not None
     return None
 
 
-def runs_its_input(argv: Sequence[str]) -> bool:
+def _text_of_option(arguments: Sequence[Word]) -> Word | None:
+    """The text that a shell runs because of its option `-c`: the first word that is no option."""
+    has_text = is_value = False
+    for word in arguments:
+        if is_value:
+            is_value = False
+        elif word.text[:1] not in ("-", "+"):
+            return word if has_text else None
+        else:
+            has_text = has_text or re.match(r"-\w*c|--c", word.text) is not None
+            is_value = _WITH_VALUE.fullmatch(word.text) is not None
+    return None
+
+
+@lru_cache(maxsize=64)
+def runs_its_input(argv: tuple[str, ...]) -> bool:
     """Whether a command is a shell that runs its input, or has one in its words."""
     text = _EXPANDED.sub(HOLE, _REDIRECTION.sub(" ", " ".join(argv).replace("<(", " /dev/fd/0;")))
     parts = [part for reading in {text, decoded(text)} for part in _ENDS.split(QUOTES.sub("", reading))]

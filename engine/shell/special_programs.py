@@ -36,15 +36,14 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Tests and prints; `-exec` with an ordinary command. `-execdir` would run it in other folders."""
     at = 0
     commands: list[Sequence[Word]] = []
-    problem: Unclear | None = None
+    does_more = False
     while at < len(arguments) and arguments[at].known and not re.match(r"[-(!]", arguments[at].text):
         at += 1
     while at < len(arguments):
         word = arguments[at]
         at += 1
         if word.known and word.text in ("-exec", "-execdir", "-ok", "-okdir"):
-            if word != Word("-exec"):
-                problem = Unclear("it may do more than find files", about)
+            does_more = does_more or word.text != "-exec"
             end = _end_of_exec(arguments, at)
             if not all(inner.known for inner in arguments[at:end]):
                 raise Unclear("it is not known where its command ends", about)
@@ -54,13 +53,13 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
             if at < len(arguments) and not arguments[at].single:
                 raise Unclear("what it does with the files it finds is not known before it runs", about)
             at += 1
-        elif not word.fits(_FIND_PLAIN):
-            problem = Unclear("it may do more than find files", about)
+        else:
+            does_more = does_more or not word.fits(_FIND_PLAIN)
     # It runs them for each file, so an earlier one can run what a later one has written.
     for command in commands * 2:
         run(command)
-    if problem is not None:
-        raise problem
+    if does_more:
+        raise Unclear("it may do more than find files", about)
     return False
 
 

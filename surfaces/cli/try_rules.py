@@ -74,7 +74,7 @@ def _compare(service: ToolService, file: Path) -> tuple[list[dict[str, Any]], in
         if definition is None:
             unjudged["their tool or its version no longer exists"] += count
             continue
-        if not _has_folder(service, call.folder):
+        if call.folder and not _has_folder(service, call.folder):
             unjudged["the folder of their session no longer exists"] += count
             continue
         arguments, session = json.loads(call.arguments), SessionFacts(folder=call.folder) if call.folder else None
@@ -91,7 +91,7 @@ def _compare(service: ToolService, file: Path) -> tuple[list[dict[str, Any]], in
 
 def _has_folder(service: ToolService, folder: str) -> bool:
     try:
-        service.workspace.at(folder or ".")
+        service.workspace.at(folder)
     except Failure:
         return False
     return True

@@ -283,6 +283,7 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "bash -c -o pipefail 'git 2>x push'",
         "bash -lco pipefail 'git 2>x push'",
         "env -uSHELL bash -c 'git 2>x push'",
+        "env -i bash -c 'git 2>x push' --status",
         "env -S'bash -c' 'git 2>x push'",
         "cat x | env -Sxargs git",
         "cat x | setsid /opt/bin/xargs git",
