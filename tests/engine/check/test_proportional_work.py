@@ -24,7 +24,7 @@ from tests.helpers.generated_tools import generated_tools, some_program
 
 CATALOG = generated_tools(0)
 #: The largest growth when a source doubles. Tables grow in steps, and a limit may apply to only one of the two sources.
-MOST_LINES, MOST_MEMORY = 2.5, 4.5
+MOST_LINES, MOST_MEMORY = 2.5, 4.0
 COPIES = 8
 
 

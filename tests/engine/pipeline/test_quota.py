@@ -32,13 +32,20 @@ def keep(size: int) -> str:
     return "x" * size
 
 
+@primitive(effects=["write"])
+def keep_note(text: str) -> str:
+    """Ask a person first."""
+    return ""
+
+
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., Governed]]:
     with governing(tmp_path) as make:
 
         def made(mb: float = 1, **more: Any) -> Governed:
-            rules = {"records": {"session_mb": mb}, "allow": ALLOWED}
-            return make(**{"primitives": [much, keep], "governance": rules, "output_bytes": 10_000, **more})
+            asks = {"keep_note": {"requires_approval_in_modes": ["NORMAL"]}}
+            rules = {"records": {"session_mb": mb}, "allow": ALLOWED, "tools": asks}
+            return make(**{"primitives": [much, keep, keep_note], "governance": rules, "output_bytes": 10_000, **more})
 
         yield made
 
@@ -108,6 +115,7 @@ ATTACKS: dict[str, Callable[[Governed, int], tuple[str, dict[str, Any]]]] = {
     ),
     "sources": lambda _, n: ("run_source", {"source": source(n)}),
     "arguments": lambda _, n: ("keep_text", {"text": f"{n:08}" * 12_500}),
+    "questions": lambda _, n: ("keep_note", {"text": f"{n:08}" * 12_500}),
     "unknown tools": lambda _, n: ("no_such_tool", {f"{n}": "y" * 100, **{f"x{i}": "y" * 150 for i in range(20)}}),
     "wrong arguments": lambda _, n: ("small_steps", {"n": "1", **{f"x{i}": "y" * 150 for i in range(20)}}),
 }
