@@ -115,12 +115,14 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
     rule = f"{place}.{FORBIDDEN.name}"
     for part in (*judgement.parts, *judgement.within) if patterns else ():
         if part.unreadable:
-            message = f"{_name(part)} can't be read, so it could be a forbidden command"
+            message = f"it is not certain what {_name(part)} runs, so it could be a forbidden command"
             yield Decision("deny", rule, "command", message, part.hint)
         for pattern in patterns or ():
             if part.argv and may_match(pattern, part.argv, judgement.folders):
-                certain = part in judgement.parts and is_listed([pattern], part.argv, judgement.folders)
+                certain = is_listed([pattern], part.argv, judgement.folders)
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
+                if part not in judgement.parts:
+                    message += ", and another command could start it"
                 another = "if it is another command, write it with plain paths and without variables"
                 hint = "do without it" if certain else another
                 yield Decision("deny", rule, "command", message, hint)
@@ -164,7 +166,9 @@ def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> It
             yield Decision("ask", rule, "dangerous_command", message, "do without it", WHOLE_CALL)
     for part in parts:
         if part.unreadable:
-            message = f"{_name(part)} can't be read, so it could be a command that the rules list as dangerous"
+            message = (
+                f"it is not certain what {_name(part)} runs, so it could be a command that the rules list as dangerous"
+            )
             yield Decision("ask", rule, "dangerous_command", message, part.hint, WHOLE_CALL)
         elif any(_could_start(pattern, part, judgement) for pattern in patterns or ()):
             message = f"{_name(part)} could run a command that the rules list as dangerous"
