@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from albert_tools.store.postgres_files import FRESH_SECONDS
 from tests.helpers.identity_provider import Provider, Storage, identity_provider, public_jwk, rsa_key, signing_in
 from tests.helpers.postgres import server as postgres
 from tests.surfaces.conftest import Albert
@@ -50,6 +51,8 @@ class Team(Place):
         self.albert.write("rules.yaml", rules)
         done = self.albert("policy", "import", "rules.yaml")
         assert done.code == 0, done.err
+        # In a database, they are in force that much later.
+        time.sleep(FRESH_SECONDS)
 
     def sign(self, **claims: Any) -> str:
         return self.provider.sign(self.url, **claims)
