@@ -488,7 +488,12 @@ class Reader:
         if any(left.end_byte != right.start_byte for left, right in pairwise(node.children)):
             raise Unreadable("it is not certain where its words end", text)
         parts = [self._word(child, depth) for child in node.children]
-        unquoted = "".join(self._text(child) for child in node.children if child.type == "word")
+        # The text of a hole can have a comma, which `shlex.quote` leaves without quotes.
+        unquoted = "".join(
+            self._text(child) if child.type == "word" else ","
+            for child, part in zip(node.children, parts, strict=True)
+            if child.type == "word" or part.marks
+        )
         plain = not _has_braces(unquoted)
         braces = [self._text(child) in ("{", "}") for child in node.children]
         return Word(

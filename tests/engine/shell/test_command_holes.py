@@ -115,6 +115,11 @@ OTHER_COMMANDS = [
     "curl @",
     "printf @ x",
     "printf '%s' @",
+    # `shlex.quote` leaves a comma as it is.
+    "find . -name {@}",
+    "find . -name {a@}{}",
+    "git grep -e {@,b} -- a.txt",
+    "uniq ./{@}",
 ]
 #: What an ordinary command prints, writes or sets, another one runs.
 PASSED_ON = {
@@ -312,16 +317,21 @@ def test_the_value_of_an_option_that_no_list_names(word: Any, is_free: bool) -> 
     assert is_loose(PlannedCall("run_tests", arguments={"args": args}, uses={"args": "arguments"})) is is_free
 
 
+AROUND = st.sampled_from(["", "{", "}", "}{", "{a,", "{a..", "{}", "a=", "a:", "~", "["])
+
+
 @examples(100)
 @given(
-    st.sampled_from(HARMLESS),
-    st.text(st.sampled_from("ab \n'\"\\$`;|&<>(){}#!*?~=-/:") | st.characters(codec="utf-8"), max_size=20),
+    st.sampled_from(HARMLESS) | st.builds("find . -name {}@{}".format, AROUND, AROUND),
+    st.text(st.sampled_from("ab \n'\"\\$`;|&<>(){}#!*?~=-/:,") | st.characters(codec="utf-8"), max_size=20)
+    | st.sampled_from(["a,-delete", "..b", "-delete"]),
 )
 @example("grep @ a.txt", "; touch PWN; rm -rf sub; ")
 @example("grep @ a.txt", "'; touch PWN; rm -rf sub; '")
 def test_what_fills_a_harmless_hole_changes_no_command(text: str, filling: str) -> None:
     # A place in the network asks in any word, because some programs open it.
     assume("\0" not in filling and not any(place in filling for place in TO_THE_NETWORK))
+    assume(of_text(text) == [])
     fixed = judge_command(text.replace("@", "x")).parts
     filled = judge_command(text.replace("@", shlex.quote(filling))).parts
     if not any(part.unreadable for part in filled):
