@@ -130,6 +130,7 @@ _ESCAPED_CODE = re.compile(r"\\[$`]")
 
 _OVERWRITES = frozenset((">", ">|", "&>"))
 _WRITES = _OVERWRITES | {">>", "&>>"}
+_READS = re.compile(r"[0-9]*<(?!\s*/dev/null(?!\S))")
 _STREAMS = re.compile(r"/dev/(null|stdout|stderr)")
 # Operators of tests that only look. `-eq` and the like evaluate arithmetic, which runs commands in `[[`; `-v` does in both.
 _UNARY = re.compile(r"-[nzfderswxhL]")
@@ -408,8 +409,8 @@ class Reader:
     # Redirections.
 
     def _reads(self, redirects: Sequence[Any]) -> bool:
-        """Whether a command gets its input from one of these redirections."""
-        return any(self._text(file).lstrip("0123456789").startswith("<") for file in redirects)
+        """Whether a command gets an input that is not empty from one of these redirections."""
+        return any(_READS.match(self._text(file)) for file in redirects)
 
     def _parts(self, node: Any) -> tuple[Any, list[Any]]:
         """The sign of a redirection and its words: the file, and the words that the grammar adds."""
@@ -442,7 +443,8 @@ class Reader:
     @staticmethod
     def _only_reads(sign: str, named: Word, words: Sequence[Any]) -> bool:
         if sign == "<":
-            return (named.known and not named.text.startswith("/dev/")) or words[0].type == "process_substitution"
+            is_certain = named.known and (named.text == "/dev/null" or not named.text.startswith("/dev/"))
+            return is_certain or words[0].type == "process_substitution"
         if sign in (">&", "<&"):
             return named.fits("[0-9]")
         return sign == "<<<" or (sign in _WRITES and named.known and _STREAMS.fullmatch(named.text) is not None)
