@@ -236,9 +236,14 @@ def _name(part: Part) -> str:
 
 
 def _lint(examined: Examined) -> Iterator[Finding]:
-    """Find patterns with operators of a shell. Such patterns match no command."""
+    """Find patterns with operators of a shell, which match no command, and those that make every command ordinary."""
+    from albert_tools.engine.shell.programs import lets_start_any
+
     if examined.section.get(ORDINARY.name) is not None and not examined.layer.owner:
         yield f"{examined.place}.{ORDINARY.name}", "it has no effect: only the owner's file lists ordinary commands"
+    for pattern in filter(lets_start_any, ORDINARY.of(examined.section) or ()):
+        message = f"{pattern!r} lets every command run without a question, because `*` can stand for another program"
+        yield f"{examined.place}.{ORDINARY.name}", f"{message}; write out what may run"
     for key in (ALLOWED, FORBIDDEN, DANGEROUS, ORDINARY):
         for pattern in key.of(examined.section) or ():
             unquoted = re.sub(r"'[^']*'|\"[^\"]*\"|\\.", "", pattern)

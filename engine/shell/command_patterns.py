@@ -35,7 +35,8 @@ _SUBCOMMAND = re.compile(r"(?<![\w-])git-(?=\w)")
 #: Words of such a text that can be anything: variables, and in a command of git those by which it runs another one.
 _UNKNOWN = re.compile(r"[$`]")
 _UNKNOWN_IN_GIT = re.compile(
-    r"[$`]|\b(?:alias|include|includeif)\.|\bhelp\.autocorrect\b|^for-each-repo$|^--rename-section$", re.IGNORECASE
+    r"[$`]|\b(?:alias|include|includeif)\.|\bhelp\.autocorrect\b|^for-each-repo$|^--ren[a-z-]*$|^rename-section$",
+    re.IGNORECASE,
 )
 _GLOB = re.compile(r"[*?]+")
 #: A word that names a file: by its folder, or by the end of its name.

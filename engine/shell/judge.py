@@ -27,7 +27,7 @@ from albert_tools.engine.shell.programs import (
     starts_nothing,
 )
 from albert_tools.engine.shell.reader import MAX_LENGTH, SHELLS, Action, Binding, Reader, SimpleCommand, Write
-from albert_tools.engine.shell.shells import is_shell, runs_its_input, text_for_shell
+from albert_tools.engine.shell.shells import is_bash, is_shell, runs_its_input, split_by_env, text_for_shell
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
 from albert_tools.engine.shell.word import AWAY, HOLE, Unclear, Unreadable, Word
@@ -51,7 +51,14 @@ _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\
 #: The path of a program of the project.
 _OF_PROJECT = re.compile(r"(?!/|~|-|.*(?:\0|\.\.)).*/", re.DOTALL)
 #: Builtins that can give another input to the commands behind them, also behind `command` and `builtin`.
-_REOPENING = ("exec", "eval", ".", "source")
+_REOPENING = ("exec", "eval", "trap", ".", "source")
+#: Builtins that run a text in their words, and words that can stand before a builtin.
+_EVALUATING = frozenset("bind compgen complete mapfile readarray trap".split())
+_BEFORE_BUILTINS = ("builtin", "command", "time")
+#: What stands before a text in the same word: an option or a variable.
+_BEFORE_TEXT = re.compile(r"\A(?:-{0,2}[A-Za-z][\w.-]*=|-\w(?=.*\s))", re.DOTALL)
+#: What other texts have more often than those for a shell, where it would be a glob or a folder.
+_SIGNS = re.compile(r"(?<![^\s(\"'])(?:\[[^\]\[]*\](?![^\s.,;:)\"'])|~)")
 #: What no plain word has.
 _IS_TEXT = re.compile(r"[\s;|&<>()]")
 #: What gives a command an input, in the words of another one.
@@ -230,32 +237,43 @@ class _Judge:
         if not argv or depth > MAX_DEPTH or starts_nothing(argv) or key in self._started:
             return
         self._started.add(key)
-        inner, text = self._inner(), text_for_shell(argv)
+        inner, text, split = self._inner(), text_for_shell(argv), split_by_env(argv)
         if len(self._started) + len(self.within) > MAX_PARTS:
             inner.report(Unreadable("it could start too many commands"), text_of(argv))
         elif text is not None and text.known:
-            inner.read(text.text, depth + 1)
+            inner.read(text.text, depth + 1, posix=not is_bash(argv[0].text))
+        elif split is not None:
+            inner.call(split, text_of(split), depth + 1)
         else:
             # As an operand, `eval` is a subcommand of other programs.
-            is_prefix = argv[0].text in ("builtin", "command")
-            begin = next((at for at in range(1, len(argv)) if is_prefix or _starts_others(argv[at])), len(argv))
+            is_prefix = argv[0].text in _BEFORE_BUILTINS
+            begins = (not word.text.startswith("-") if is_prefix else _starts_others(word) for word in argv[1:])
+            begin = next((at for at, is_begin in enumerate(begins, start=1) if is_begin), len(argv))
             # Its folder doesn't matter.
             started = [word._replace(text=posixpath.basename(word.text)) for word in argv[begin : begin + 1]]
             inner.call((*started, *argv[begin + 1 :]), text_of(argv[begin:]), depth + 1)
-            self._read_words(argv, depth)
+            self._read_words(argv[1:], depth, argv[0].text in _EVALUATING)
         self.within += inner.parts
 
     def _inner(self) -> _Judge:
         """A judge of what a command could start."""
         return _Judge(self._source, self.folders[0], self._root, outer=self)
 
-    def _read_words(self, argv: Sequence[Word], depth: int) -> None:
-        """Read the words of a command as texts for a shell: a program may have one that it doesn't name."""
-        for word in argv[1:]:
-            if word.known and _IS_TEXT.search(word.text) and len(self.within) < MAX_PARTS:
-                inner = self._inner()
+    def _read_words(self, words: Sequence[Word], depth: int, are_texts: bool = False) -> None:
+        """Read words as texts for a shell. Unless it is certain that they `are_texts`, one that can't be read is none."""
+        for word in words:
+            if not word.known or not (are_texts or _IS_TEXT.search(word.text)):
+                continue
+            inner = self._inner()
+            if len(self.within) > MAX_PARTS:
+                inner.report(Unreadable("it could start too many commands"), text_of(words))
+                self.within += inner.parts
+                return
+            if are_texts:
                 inner.read(word.text, depth + 1)
-                # What can't be read is no text for a shell.
+                self.within += inner.parts
+            else:
+                inner.read(_SIGNS.sub("", _BEFORE_TEXT.sub("", word.text)), depth + 1)
                 self.within += [
                     part._replace(unreadable=part.unreadable and runs_its_input(part.argv))
                     for part in inner.parts
@@ -286,6 +304,8 @@ class _Judge:
             # A variable is a part like a call, so that the owner's patterns apply to it.
             is_binding = isinstance(action, Binding)
             self.report(problem, action.text, [Word(action.text)] if is_binding else (), writes=not is_binding)
+            if isinstance(action, Binding):
+                self._read_words([action.value], depth)
 
     def _demand_plain_write(self, write: Write) -> None:
         if write.empties:
@@ -447,7 +467,7 @@ class _Judge:
 
 def _starts_others(word: Word) -> bool:
     """Whether a word is the name of a program whose further words the judge can read as a command."""
-    name = posixpath.basename(word.text)
+    name = name_of(Word(posixpath.basename(word.text)))
     return word.known and (name == "find" or is_shell(name) or row_of("runners", name) is not None)
 
 

@@ -53,6 +53,13 @@ def starts_nothing(argv: Sequence[Word]) -> bool:
     return not {name, f"{name} {subcommand}"}.isdisjoint(allow_list()["starts_nothing"])
 
 
+def lets_start_any(pattern: str) -> bool:
+    """Whether the words that a star of the owner's pattern stands for can start any program."""
+    program, *words = pattern.split()
+    text = " ".join((name_of(Word(program)), *words))
+    return re.fullmatch(allow_list()["any_program"], text, re.VERBOSE) is not None
+
+
 def only_reads(argv: Sequence[str]) -> bool:
     """Whether an ordinary command neither changes anything nor runs the code of the folder in which it starts."""
     name, data = name_of(Word(argv[0])) if argv else "", allow_list()

@@ -1,4 +1,6 @@
-"""Shells in the words of a command: the text that one gets, and whether one runs its input."""
+"""Shells in the words of a command: the text that one gets, and whether one runs its input. `env -S` is one of another kind.
+
+What a shell reads another way in some version is not known: a text in which a forbidden command could hide must not pass."""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import takewhile
 
@@ -13,13 +16,15 @@ from albert_tools.engine.shell.command_patterns import QUOTES, decoded
 from albert_tools.engine.shell.word import AWAY, HOLE, Word
 
 #: Shells. Without a script, they run their input.
-_SHELLS = frozenset("ash bash csh dash fish ksh lksh mksh rbash sh tcsh yash zsh".split())
+_SHELLS = frozenset("ash bash csh dash fish ksh lksh mksh osh posh rbash rksh rzsh sh tcsh yash zsh".split())
+#: Those whose options are not read here, but for `-c`.
+_OTHERS = frozenset("csh fish osh tcsh".split())
 #: What can follow the name of a shell.
 _VERSION = re.compile(r"(?:-static|-?[\d.]{1,9})$")
 #: The characters of a word that can name a shell with its options.
 _MAX_NAME = 64
-#: Options of shells that take a value.
-_WITH_VALUE = re.compile(r"[-+]\w*[oO]|--(?:rcfile|init-file)")
+#: Options of shells that take a value: for each `o` one.
+_WITH_VALUE = re.compile(r"[-+]\w*[oO]\w*|--(?:rcfile|init-file)")
 #: Files by which a shell reads its input.
 _READ = re.compile(r"/+(?:dev|proc)/|(?:.*/)?(?:dev/(?:stdin|fd/\d+)|proc/(?:self|thread-self|\d+)/fd/\d+)$")
 #: A redirection to or from a file.
@@ -31,45 +36,62 @@ _ENDS = re.compile(r"[\n;|&<>(){}\[\],`]+")
 
 
 def text_for_shell(argv: Sequence[Word]) -> Word | None:
-    """The text that a command gives to a shell, or that `env` splits into a command; None if there is none."""
+    """The text that a command gives to a shell; None if there is none."""
     name, rest = posixpath.basename(argv[0].text), argv[1:]
     if name == "eval":
         return Word(" ".join(word.text for word in rest), all(word.known for word in rest))
-    if name == "env":
-        return _text_for_env(rest)
-    return _text_of_option(rest) if argv[0].known and is_shell(name) else None
+    if not argv[0].known or not is_shell(name):
+        return None
+    if _VERSION.sub("", name.lower()) in _OTHERS and (len(rest) != 2 or rest[0].text not in ("-c", "-lc")):
+        return Word(HOLE, False) if any(word.text.startswith("-") for word in rest) else None
+    return _text_of_option(rest)
 
 
-def _text_for_env(arguments: Sequence[Word]) -> Word | None:
-    """The text of `-S`, with the words behind it."""
+def _text_of_option(arguments: Sequence[Word]) -> Word | None:
+    """The text that a shell runs because of its option `-c`: the first word that is no option."""
+    has_text, values = False, 0
+    for word in arguments:
+        if values:
+            values -= 1
+            if not word.fits(r"[a-z]\w* | [\w./-]+\.\w+"):
+                return Word(HOLE, False)
+        elif word.text[:1] not in ("-", "+"):
+            return word if has_text else None
+        else:
+            has_text = has_text or re.match(r"-\w*c|--c", word.text) is not None
+            values = max(1, word.text.lower().count("o")) if _WITH_VALUE.fullmatch(word.text) else 0
+    return None
+
+
+def is_bash(word: str) -> bool:
+    """Whether a shell reads a text as bash does. The others read what POSIX describes."""
+    return _VERSION.sub("", posixpath.basename(word)) in ("bash", "eval", "rbash")
+
+
+def split_by_env(argv: Sequence[Word]) -> Sequence[Word] | None:
+    """The command into which `env -S` splits its text, with the words behind it; None if there is no `-S`."""
     is_value = False
-    for at, word in enumerate(arguments):
+    for at, word in enumerate(argv[1:], start=1) if posixpath.basename(argv[0].text) == "env" else ():
         if is_value:
             is_value = False
         elif not word.text.startswith("-"):
             return None
         elif match := re.match(r"-[iv0]*S|--s[a-z-]*=?", word.text):
-            text, *behind = [word.text[match.end() :] or None, *(each.text for each in arguments[at + 1 :])]
-            if text is None:
-                text, *behind = behind or [""]
-            return Word(" ".join((text, *map(shlex.quote, behind))), all(each.known for each in arguments[at:]))
+            text, *behind = [word._replace(text=word.text[match.end() :]), *argv[at + 1 :]]
+            if not text.text and behind:
+                text, *behind = behind
+            return (argv[0], *_words_of_env(text), *behind)
         else:
-            is_value = re.fullmatch(r"-[iv0]*[uC]|--(?:unset|chdir|argv0)", word.text) is not None
+            is_value = re.fullmatch(r"-[iv0]*[uCaPLU]|--(?:unset|chdir|argv0)", word.text) is not None
     return None
 
 
-def _text_of_option(arguments: Sequence[Word]) -> Word | None:
-    """The text that a shell runs because of its option `-c`: the first word that is no option."""
-    has_text = is_value = False
-    for word in arguments:
-        if is_value:
-            is_value = False
-        elif word.text[:1] not in ("-", "+"):
-            return word if has_text else None
-        else:
-            has_text = has_text or re.match(r"-\w*c|--c", word.text) is not None
-            is_value = _WITH_VALUE.fullmatch(word.text) is not None
-    return None
+def _words_of_env(text: Word) -> Sequence[Word]:
+    """The words of a text for `env -S`: quotes and blanks mean the same as in a shell, and all other signs nothing."""
+    if text.known and not re.search(r"[\\\\$#]", text.text):
+        with suppress(ValueError):
+            return [Word(word) for word in shlex.split(text.text)]
+    return [Word(HOLE, False)]
 
 
 @lru_cache(maxsize=64)

@@ -68,6 +68,20 @@ TOOLS = [
             ],
         ),
         (
+            {
+                "tools": {
+                    "bash": {
+                        "ordinary_commands": ["git *", "make *", "find . *", "nice -n 5 *", "env A=1 ls *", "git add *"]
+                    }
+                }
+            },
+            [
+                f"tools.bash.ordinary_commands: '{pattern}' lets every command run without a question, because `*` can stand "
+                "for another program; write out what may run"
+                for pattern in ("find . *", "git *", "nice -n 5 *")
+            ],
+        ),
+        (
             {"tools": {"read_file": {"allowed_hosts": ["x"]}}},
             ["tools.read_file.allowed_hosts: denied until this is corrected: read_file doesn't use the network"],
         ),
