@@ -509,8 +509,12 @@ def _sandbox_problems(made: Primitive) -> Iterator[str]:
         yield "a function that runs confined can't change a file"
     elif any(p is None or p.schema.get("format") != "albert-path" for p in files):
         yield "a file for a function that runs confined is one path; annotate the parameter with `FileContent`"
-    if "<" in made.function.__qualname__:
-        yield "a function that runs confined is found by its name in its module, so it can't be defined inside another function"
+    function = made.function
+    if not inspect.isfunction(function) or "<" in function.__qualname__ or function.__module__ == "__main__":
+        yield (
+            "another process finds a function that runs confined by its name, so it must be an ordinary function of a module, "
+            "not in another function, no method, and not in the script that is started"
+        )
 
 
 def _callback_problems(made: Primitive) -> Iterator[str]:

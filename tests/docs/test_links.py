@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from tests.helpers.pages import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
+TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::((?:Test\w+::)?test_\w+))?`")
 
 
 def anchors(page: Path) -> set[str]:
@@ -34,8 +35,11 @@ def test_links_lead_to_existing_targets(page: Path) -> None:
 
 @cache
 def names_of(module: Path) -> set[str]:
-    """The names of a module's tests."""
-    return {*re.findall(r"^ *(?:async )?def (test_\w+)", module.read_text(encoding="utf-8"), re.MULTILINE)}
+    """The names by which pytest finds a module's tests."""
+    statements = ast.parse(module.read_text(encoding="utf-8")).body
+    inner = [(f"{c.name}::", each) for c in statements if isinstance(c, ast.ClassDef) for each in c.body]
+    functions = ast.FunctionDef, ast.AsyncFunctionDef
+    return {f"{place}{f.name}" for place, f in [*(("", s) for s in statements), *inner] if isinstance(f, functions)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

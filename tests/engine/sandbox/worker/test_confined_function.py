@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Annotated, Any, NewType
 
 import psutil
@@ -484,7 +485,12 @@ async def waits() -> None: ...
             lambda: primitive(sandbox=True, effects=["read"], paths={"names": "read"})(several),
             "annotate the parameter with `FileContent`",
         ),
-        (lambda: primitive(sandbox=True, name="n")(lambda: None), "found by its name"),
+        (lambda: primitive(sandbox=True, name="n")(lambda: None), "by its name"),
+        (lambda: primitive(sandbox=True, name="n")(Path("x").exists), "no method"),
+        (
+            lambda: primitive(sandbox=True)(FunctionType(plain.__code__, {"__name__": "__main__"})),
+            "in the script that is started",
+        ),
         (lambda: primitive(effects=["read"], paths={"page": "read"})(confined_primitives.size), "write `sandbox=True`"),
         (lambda: primitive(effects=["read"], paths={"pages": "read"})(maybe), "write `sandbox=True`"),
         (lambda: primitive(effects=["read"], paths={"page": "read"})(named), "write `sandbox=True`"),
