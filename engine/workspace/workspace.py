@@ -343,8 +343,7 @@ class Workspace(Resolver):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             for n in range(start, len(parts)):
                 each = place.at(parts[: n + 1])
-                self.judge.demand(each.absolute, "write")
-                # The person approved the state in which `path` doesn't exist.
+                # Where `path` may be made, so may the folders above it. The person approved the state in which it doesn't exist.
                 self.judge.demand_approved(place.absolute, path, None)
                 self._demand_unsealed(each)
                 with self._folder(place.at(parts[:n]), writing=True) as folder:

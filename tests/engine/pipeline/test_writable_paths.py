@@ -246,6 +246,17 @@ def test_every_tool_that_changes_files_is_held_to_the_list(make_bench: Any) -> N
     assert bench.value("read_file", path="tests/a.py") == "x = 1\n"
 
 
+def test_a_listed_folder_is_made_with_the_folders_above_it(make_bench: Any) -> None:
+    bench = make_bench(governance={"writable_paths": ["gen/deep/x/**", "no/**"], "forbidden_paths": ["no"]})
+    work = filled(bench)
+    assert bench.error("make_directory", path="gen/deep").rule == "writable_paths"
+    assert bench.value("make_directory", path="gen/deep/x/y")["created"]
+    assert bench.value("write_file", path="gen/deep/x/a", content="")
+    assert bench.error("write_file", path="gen/deep/a", content="").rule == "writable_paths"
+    assert bench.error("make_directory", path="no/a").rule == "forbidden_paths"
+    assert [path.name for path in (work / "gen").iterdir()] == ["deep"]
+
+
 def test_git_commits_and_changes_only_what_is_listed(make_bench: Any, kind: str) -> None:
     operations = ["ADD", "COMMIT", "CHECKOUT", "STATUS"]
     settings = {"bash": {"ordinary_commands": ["./script"]}, "git": {"allowed_operations": operations}}
