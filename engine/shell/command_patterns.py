@@ -35,7 +35,7 @@ _SUBCOMMAND = re.compile(r"(?<![\w-])git-(?=\w)")
 #: Words of such a text that can be anything: variables, and in a command of git those by which it runs another one.
 _UNKNOWN = re.compile(r"[$`]")
 _UNKNOWN_IN_GIT = re.compile(
-    r"[$`]|\b(?:alias|include|includeif)\.|\bhelp\.autocorrect\b|^for-each-repo$|^--ren[a-z-]*$|^rename-section$",
+    r"[$`]|\b(?:alias|include|includeif)\.|\bhelp\.autocorrect\b|^for-each-repo$|^--ren(?:am?|ame(?:-s\w*)?)?$|^rename-section$",
     re.IGNORECASE,
 )
 _GLOB = re.compile(r"[*?]+")
@@ -59,7 +59,7 @@ _PARENT = re.compile(r"(?<![^/:,=])\.\.(?![^/:,=])")
 _MAGIC = re.compile(r"(?:^|/)(?:proc/(?:self|thread-self|[\d\0]+)|dev/fd)/")
 #: An interpreter with its version: `python3.12` is `python`.
 _VERSIONED = re.compile(r"\A(python|pip)[\d.]+\Z")
-_OPTION = re.compile(r"-|[A-Za-z_]\w*=")
+_OPTION = re.compile(r"[-+]|[A-Za-z_]\w*=")
 #: An option by which a program reads its words in another folder.
 _ENTERS = re.compile(r"(?:-C|--(?:chdir|directory|cwd))=?")
 #: The options of one command whose folders are followed. Each doubles the folders.
@@ -183,7 +183,7 @@ def stands_in(pattern: str, text: str, folders: Sequence[str] = ("",)) -> bool:
     readings = (text, _ONE_LETTER.sub("", decoded(_CONTINUED.sub("", text))))
     words = _words(pattern, by_name=True)
     return any(
-        not _lacks(words, " ".join((*inner, *folders)))
+        not _lacks(words, " ".join((*inner, *(folder for folder in folders if HOLE not in folder))))
         and _fits(words, inner, maybe=True, anywhere=True, folders=folders)
         for inner in map(_inner_words, readings)
     )

@@ -52,8 +52,8 @@ _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\
 _OF_PROJECT = re.compile(r"(?!/|~|-|.*(?:\0|\.\.)).*/", re.DOTALL)
 #: Builtins that can give another input to the commands behind them, also behind `command` and `builtin`.
 _REOPENING = ("exec", "eval", "trap", ".", "source")
-#: Builtins that run a text in their words, and words that can stand before a builtin.
-_EVALUATING = frozenset("bind compgen complete mapfile readarray trap".split())
+#: Builtins that run a text in their words, if they have an option for it, and words that can stand before a builtin.
+_EVALUATING = frozenset("bind compgen complete mapfile readarray".split())
 _BEFORE_BUILTINS = ("builtin", "command", "time")
 #: What stands before a text in the same word: an option or a variable.
 _BEFORE_TEXT = re.compile(r"\A(?:-{0,2}[A-Za-z][\w.-]*=|-\w(?=.*\s))", re.DOTALL)
@@ -63,8 +63,8 @@ _SIGNS = re.compile(r"(?<![^\s(\"'])(?:\[[^\]\[]*\](?![^\s.,;:)\"'])|~)")
 _IS_TEXT = re.compile(r"[\s;|&<>()]")
 #: What gives a command an input, in the words of another one.
 _FEEDS = re.compile(r"[|<]|>\(")
-#: Builtins after which a name can mean another program.
-_RENAMING = ("alias", "hash")
+#: Builtins after which a name can mean another program, and variables whose items do that.
+_RENAMING, _NAMES = ("alias", "hash"), re.compile("BASH_(?:CMDS|ALIASES)")
 #: A word that is no code, also within a line of a makefile or a shell script.
 _NO_CODE = r"[\w ./:=,()\[\]+-]*"
 #: What can make `..` in a word: a variable, dots in and beside braces, two dots after a bracket, and, in some shells, a glob after
@@ -147,13 +147,15 @@ class _Judge:
         self._root = root
         self.folders = [folder]
         self.parts: list[Part] = []
+        #: Whether the present text is for another shell than bash.
+        self._posix: bool = outer is not None and outer._posix
         #: Whether the present command can have an input that is not empty.
         self._fed: bool = outer is not None and outer._fed
         #: Whether a file got new content, which a later command could run.
         self._wrote = False
         #: Whether a log file did, and whether a command has printed anything that is not of the project's own code. The file can be
         #: a link to code; that code could write to other files itself.
-        self._logged, self._prints = False, "<" in source
+        self._logged, self._prints = False, _has_input(source)
         #: The files that get what the present command and those around it print.
         self._into: tuple[Write, ...] = ()
         #: Whether anything can have been printed since the present text for a shell began.
@@ -174,6 +176,7 @@ class _Judge:
 
     def read(self, source: str, depth: int, posix: bool = False) -> None:
         """Judge each action of a text."""
+        around, self._posix = self._posix, posix
         reader = Reader(source, posix, self._marked)
         problem: Unclear | None = None
         try:
@@ -185,7 +188,7 @@ class _Judge:
         prints_code = reader.prints_code or (depth > 0 and reader.comments_code)
         self._prints = self._prints or prints_code
         # An error names a file that can't be read.
-        self._printed = prints_code or "<" in source
+        self._printed = prints_code or _has_input(source)
         for action in reader.actions:
             self._act(action, depth)
         self._lasts = self._lasts or reader.lasts
@@ -203,6 +206,7 @@ class _Judge:
                 self.folders = [*folders, HOLE]
         if problem is not None:
             self.report(problem, problem.about or source)
+        self._posix = around
 
     def report(self, problem: Unclear, about: str, argv: Sequence[Word] = (), *, writes: bool = False) -> None:
         """Add a part that asks. `writes`: it is a redirection."""
@@ -241,18 +245,20 @@ class _Judge:
         if len(self._started) + len(self.within) > MAX_PARTS:
             inner.report(Unreadable("it could start too many commands"), text_of(argv))
         elif text is not None and text.known:
-            inner.read(text.text, depth + 1, posix=not is_bash(argv[0].text))
+            of_own_shell = argv[0].text == "eval"
+            inner.read(text.text, depth + 1, posix=self._posix if of_own_shell else not is_bash(argv[0].text))
         elif split is not None:
             inner.call(split, text_of(split), depth + 1)
         else:
-            # As an operand, `eval` is a subcommand of other programs.
-            is_prefix = argv[0].text in _BEFORE_BUILTINS
-            begins = (not word.text.startswith("-") if is_prefix else _starts_others(word) for word in argv[1:])
-            begin = next((at for at, is_begin in enumerate(begins, start=1) if is_begin), len(argv))
-            # Its folder doesn't matter.
-            started = [word._replace(text=posixpath.basename(word.text)) for word in argv[begin : begin + 1]]
-            inner.call((*started, *argv[begin + 1 :]), text_of(argv[begin:]), depth + 1)
-            self._read_words(argv[1:], depth, argv[0].text in _EVALUATING)
+            begins = [at for at in range(1, len(argv)) if _starts_others(argv[at])]
+            if argv[0].text in _BEFORE_BUILTINS:
+                # As an operand of other programs, `eval` is a subcommand.
+                begins[:0] = [at for at in range(1, len(argv)) if not argv[at].text.startswith("-")][:1]
+            for begin in begins or [len(argv)]:
+                # Its folder doesn't matter.
+                started = [word._replace(text=posixpath.basename(word.text)) for word in argv[begin : begin + 1]]
+                inner.call((*started, *argv[begin + 1 :]), text_of(argv[begin:]), depth + 1)
+            self._read_words(argv[1:], depth, _evaluates(argv))
         self.within += inner.parts
 
     def _inner(self) -> _Judge:
@@ -270,7 +276,7 @@ class _Judge:
                 self.within += inner.parts
                 return
             if are_texts:
-                inner.read(word.text, depth + 1)
+                inner.read(word.text, depth + 1, self._posix)
                 self.within += inner.parts
             else:
                 inner.read(_SIGNS.sub("", _BEFORE_TEXT.sub("", word.text)), depth + 1)
@@ -369,6 +375,8 @@ class _Judge:
             raise Unclear("the name of its program is not known before it runs", about)
         if any(place in word.text for word in argv for place in TO_THE_NETWORK):
             raise Unclear("it opens a connection to the network", about)
+        if any(map(_NAMES.search, (word.text for word in argv))) and not starts_nothing(argv):
+            raise Unreadable("it can give a command another name", about)
         data = allow_list()
         name = name_of(argv[0])
         rest = list(argv[1:])
@@ -465,6 +473,13 @@ class _Judge:
         return arguments
 
 
+def _evaluates(argv: Sequence[Word]) -> bool:
+    """Whether a builtin of a shell runs a text in its words."""
+    return argv[0].text == "trap" or (
+        argv[0].text in _EVALUATING and any(re.match(r"-\w*[Cx]", word.text) for word in argv)
+    )
+
+
 def _starts_others(word: Word) -> bool:
     """Whether a word is the name of a program whose further words the judge can read as a command."""
     name = name_of(Word(posixpath.basename(word.text)))
@@ -476,6 +491,11 @@ def _brings_nothing(argv: Sequence[Word]) -> bool:
     name, script = name_of(argv[0]), argv[1:2]
     program = script[0] if name in (*SHELLS, "python") and script else argv[0]
     return _has_no_output(name) or _OF_PROJECT.match(program.text) is not None
+
+
+def _has_input(source: str) -> bool:
+    """Whether a text has a redirection that could read a file."""
+    return "<" in re.sub(r"<\s*/dev/null(?!\S)", "", source)
 
 
 def _prints_files(key: str, arguments: Sequence[Word], table: str = "") -> bool:

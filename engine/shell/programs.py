@@ -55,7 +55,7 @@ def starts_nothing(argv: Sequence[Word]) -> bool:
 
 def lets_start_any(pattern: str) -> bool:
     """Whether the words that a star of the owner's pattern stands for can start any program."""
-    program, *words = pattern.split()
+    program, *words = re.sub("['\"]", "", pattern).split()
     text = " ".join((name_of(Word(program)), *words))
     return re.fullmatch(allow_list()["any_program"], text, re.VERBOSE) is not None
 
@@ -138,7 +138,9 @@ def split_options(row: Row, arguments: Sequence[Word], about: str, start: Start)
             if not value.single or value.text.startswith(refused):
                 raise Unclear("its arguments are not known before it runs", about)
             if word.fits(row.get("writes", NOTHING)) and not start.is_inside(value):
-                raise Unclear("it writes outside the workspace, or to a hidden file", about)
+                raise Unclear(
+                    "it writes outside the workspace, or to a name that is hidden or has unusual signs", about
+                )
             options += [word, value]
         elif word.fits(row.get("flags", NOTHING)):
             options.append(word)

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from albert_tools.engine.shell.here_documents import MARKER, without_here_documents
 from albert_tools.engine.shell.marks import MARK, with_marks
+from albert_tools.engine.shell.programs import starts_nothing
 from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unreadable, Word
 
 #: Characters of a text, its here-documents included.
@@ -591,9 +592,12 @@ def only_looks(words: Sequence[Word]) -> bool:
 
 def _prints_nothing(words: Sequence[Word]) -> bool:
     """Whether a command prints nothing, so that its redirection only empties the file."""
-    if not words or Word("/dev/null") in words:
+    if not words or words[0].text in (":", "true"):
         return True
-    if words[0].text in ("echo", "printf", "cat"):
+    if words[0].text in ("echo", "printf"):
         return not [word for word in words[1:] if word.text not in ("", "-n", "%s")]
+    if starts_nothing(words):
+        is_empty = words[0].text == "cat" and not [word for word in words[1:] if word.text not in ("", "-n", "%s")]
+        return is_empty or (Word("/dev/null") in words and words[0].text not in ("cmp", "diff"))
     # Also behind a program that runs them, as in `time true > log`.
-    return Word(":") in words or Word("true") in words
+    return not {":", "true", "/dev/null"}.isdisjoint(word.text for word in words)

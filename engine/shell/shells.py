@@ -17,14 +17,24 @@ from albert_tools.engine.shell.word import AWAY, HOLE, Word
 
 #: Shells. Without a script, they run their input.
 _SHELLS = frozenset("ash bash csh dash fish ksh lksh mksh osh posh rbash rksh rzsh sh tcsh yash zsh".split())
-#: Those whose options are not read here, but for `-c`.
+#: Those of which only `-c` is known here.
 _OTHERS = frozenset("csh fish osh tcsh".split())
 #: What can follow the name of a shell.
 _VERSION = re.compile(r"(?:-static|-?[\d.]{1,9})$")
 #: The characters of a word that can name a shell with its options.
 _MAX_NAME = 64
-#: Options of shells that take a value: for each `o` one.
+#: Options of shells that take values: for each `o` one.
 _WITH_VALUE = re.compile(r"[-+]\w*[oO]\w*|--(?:rcfile|init-file)")
+#: An option by which a shell gets a text.
+_GIVES_TEXT = re.compile(r"-\w*[cC]|--(?:c|init-c)")
+#: The options of `env` but for `-S`, verbose. An abbreviated one is not certain.
+_OPTION_OF_ENV = """
+    - | -[iv0]+ | -[iv0]*[aCu].* | --(argv0 | chdir | unset)(=.*)? | --(debug | ignore-environment | list-signal-handling | null)
+    | --(block | default | ignore)-signal(=.*)?
+"""
+_UNKNOWN = Word(HOLE, known=False, single=False)
+#: The program that the kernel runs, as a path.
+_ITSELF = re.compile(r"/proc/[^/]*/exe$")
 #: Files by which a shell reads its input.
 _READ = re.compile(r"/+(?:dev|proc)/|(?:.*/)?(?:dev/(?:stdin|fd/\d+)|proc/(?:self|thread-self|\d+)/fd/\d+)$")
 #: A redirection to or from a file.
@@ -36,36 +46,46 @@ _ENDS = re.compile(r"[\n;|&<>(){}\[\],`]+")
 
 
 def text_for_shell(argv: Sequence[Word]) -> Word | None:
-    """The text that a command gives to a shell; None if there is none."""
+    """The text that a command gives to a shell; None if there is none. A text that is not certain is unknown."""
     name, rest = posixpath.basename(argv[0].text), argv[1:]
     if name == "eval":
+        rest = rest[1:] if rest and rest[0].text == "--" else rest
         return Word(" ".join(word.text for word in rest), all(word.known for word in rest))
-    if not argv[0].known or not is_shell(name):
+    if not argv[0].known or not is_shell(name) or not any(_GIVES_TEXT.match(word.text) for word in rest):
         return None
-    if _VERSION.sub("", name.lower()) in _OTHERS and (len(rest) != 2 or rest[0].text not in ("-c", "-lc")):
-        return Word(HOLE, False) if any(word.text.startswith("-") for word in rest) else None
+    if _VERSION.sub("", name.lower()) in _OTHERS:
+        return rest[1] if len(rest) == 2 and rest[0].text in ("-c", "-lc") else _UNKNOWN
     return _text_of_option(rest)
 
 
 def _text_of_option(arguments: Sequence[Word]) -> Word | None:
     """The text that a shell runs because of its option `-c`: the first word that is no option."""
-    has_text, values = False, 0
+    has_text, values, ended = False, 0, False
     for word in arguments:
+        if ended or (not values and word.text[:1] not in ("-", "+")):
+            return word if has_text else None
         if values:
             values -= 1
             if not word.fits(r"[a-z]\w* | [\w./-]+\.\w+"):
-                return Word(HOLE, False)
-        elif word.text[:1] not in ("-", "+"):
-            return word if has_text else None
+                return _UNKNOWN
+        elif word.text in ("-", "--"):
+            ended = True
+        elif not word.fits(r"[-+]\w+ | --(login|norc|noprofile|posix|verbose|rcfile|init-file)"):
+            return _UNKNOWN
         else:
-            has_text = has_text or re.match(r"-\w*c|--c", word.text) is not None
-            values = max(1, word.text.lower().count("o")) if _WITH_VALUE.fullmatch(word.text) else 0
+            has_text = has_text or re.match(r"-\w*c", word.text) is not None
+            values = _number_of_values(word.text)
     return None
+
+
+def _number_of_values(option: str) -> int:
+    """How many of the words behind an option of a shell are its values."""
+    return max(1, option.lower().count("o")) if _WITH_VALUE.fullmatch(option) else 0
 
 
 def is_bash(word: str) -> bool:
     """Whether a shell reads a text as bash does. The others read what POSIX describes."""
-    return _VERSION.sub("", posixpath.basename(word)) in ("bash", "eval", "rbash")
+    return _VERSION.sub("", posixpath.basename(word)) in ("bash", "rbash")
 
 
 def split_by_env(argv: Sequence[Word]) -> Sequence[Word] | None:
@@ -74,24 +94,26 @@ def split_by_env(argv: Sequence[Word]) -> Sequence[Word] | None:
     for at, word in enumerate(argv[1:], start=1) if posixpath.basename(argv[0].text) == "env" else ():
         if is_value:
             is_value = False
-        elif not word.text.startswith("-"):
+        elif not word.text.startswith("-") or word.text == "--":
             return None
-        elif match := re.match(r"-[iv0]*S|--s[a-z-]*=?", word.text):
+        elif match := re.match(r"-[iv0]*S|--split-string(?:=|$)", word.text):
             text, *behind = [word._replace(text=word.text[match.end() :]), *argv[at + 1 :]]
             if not text.text and behind:
                 text, *behind = behind
             return (argv[0], *_words_of_env(text), *behind)
+        elif not word.fits(_OPTION_OF_ENV):
+            return (argv[0], _UNKNOWN)
         else:
-            is_value = re.fullmatch(r"-[iv0]*[uCaPLU]|--(?:unset|chdir|argv0)", word.text) is not None
+            is_value = word.fits("-[iv0]*[aCu] | --(argv0 | chdir | unset)")
     return None
 
 
 def _words_of_env(text: Word) -> Sequence[Word]:
-    """The words of a text for `env -S`: quotes and blanks mean the same as in a shell, and all other signs nothing."""
-    if text.known and not re.search(r"[\\\\$#]", text.text):
+    """The words of a text for `env -S`: quotes and blanks mean the same as in a shell, and most other signs nothing."""
+    if text.known and not re.search(r"[\\$\v\f]|(?:^|\s)#", text.text):
         with suppress(ValueError):
             return [Word(word) for word in shlex.split(text.text)]
-    return [Word(HOLE, False)]
+    return [_UNKNOWN]
 
 
 @lru_cache(maxsize=64)
@@ -105,6 +127,8 @@ def runs_its_input(argv: tuple[str, ...]) -> bool:
 def is_shell(word: str) -> bool:
     """Whether a word is the name of a shell, or could be one. Letters of options may stand before it, as in `env -Sbash`."""
     name = re.sub(r"^-\w*?[Sc](?=\w)", "", word.replace(AWAY, HOLE)[-_MAX_NAME:]).rpartition("/")[2].lower()
+    if _ITSELF.search(word):
+        return True
     begin, hole, end = name.partition(HOLE)
     if hole and begin + end:
         return any(shell.startswith(begin) and shell.endswith(end.rpartition(HOLE)[2]) for shell in _SHELLS)
@@ -113,16 +137,18 @@ def is_shell(word: str) -> bool:
 
 def _has_no_script(words: Sequence[str]) -> bool:
     """Whether the last shell in these words has no script."""
-    shell, option = "", ""
+    shell, values = "", 0
     for word in takewhile(lambda word: not word.startswith("#"), words):
         if is_shell(word) or word in (".", "source"):
-            shell, option = word, ""
-        elif not shell or not word or _WITH_VALUE.fullmatch(option):
-            option = ""
+            shell, values = word, 0
+        elif not shell or not word:
+            values = 0
+        elif values:
+            values -= 1
         elif _READ.match(word) or (shell not in (".", "source") and re.fullmatch(r"-\w*s\w*", word)):
             return True
         elif word[0] in "-+" and not re.fullmatch(r"-\w*c\w*", word):
-            option = word
+            values = _number_of_values(word)
         else:
             shell = ""
     return shell not in ("", ".")

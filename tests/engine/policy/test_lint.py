@@ -71,14 +71,19 @@ TOOLS = [
             {
                 "tools": {
                     "bash": {
-                        "ordinary_commands": ["git *", "make *", "find . *", "nice -n 5 *", "env A=1 ls *", "git add *"]
+                        "ordinary_commands": [
+                            *("git *", "make *", "find . *", "'nice' -n 5 *", "env A=1 ls *", "git add *"),
+                            *("bash -euo pipefail -c *", "docker exec web *", "docker exec web ls *", "xargs -r rm *"),
+                        ]
                     }
                 }
             },
             [
-                f"tools.bash.ordinary_commands: '{pattern}' lets every command run without a question, because `*` can stand "
+                f"tools.bash.ordinary_commands: {pattern!r} lets every command run without a question, because `*` can stand "
                 "for another program; write out what may run"
-                for pattern in ("find . *", "git *", "nice -n 5 *")
+                for pattern in sorted(
+                    ("find . *", "git *", "'nice' -n 5 *", "bash -euo pipefail -c *", "docker exec web *"), key=repr
+                )
             ],
         ),
         (
