@@ -250,7 +250,7 @@ class _Judge:
         elif split is not None:
             inner.call(split, text_of(split), depth + 1)
         else:
-            begins = [at for at in range(1, len(argv)) if _starts_others(argv[at])]
+            begins = [at for at in range(1, len(argv)) if _starts_others(argv[at:])]
             if argv[0].text in _BEFORE_BUILTINS:
                 # As an operand of other programs, `eval` is a subcommand.
                 begins[:0] = [at for at in range(1, len(argv)) if not argv[at].text.startswith("-")][:1]
@@ -480,10 +480,12 @@ def _evaluates(argv: Sequence[Word]) -> bool:
     )
 
 
-def _starts_others(word: Word) -> bool:
-    """Whether a word is the name of a program whose further words the judge can read as a command."""
-    name = name_of(Word(posixpath.basename(word.text)))
-    return word.known and (name == "find" or is_shell(name) or row_of("runners", name) is not None)
+def _starts_others(argv: Sequence[Word]) -> bool:
+    """Whether a command begins with the name of a program whose further words the judge can read as a command."""
+    if not argv[0].known:
+        return text_for_shell(argv) is not None
+    name = name_of(Word(posixpath.basename(argv[0].text)))
+    return name == "find" or is_shell(name) or row_of("runners", name) is not None
 
 
 def _brings_nothing(argv: Sequence[Word]) -> bool:

@@ -40,7 +40,7 @@ _READ = re.compile(r"/+(?:dev|proc)/|(?:.*/)?(?:dev/(?:stdin|fd/\d+)|proc/(?:sel
 #: A redirection to or from a file.
 _REDIRECTION = re.compile(r"\d{0,3}[<>]+[&|]?\s*[\w./-]*")
 #: What a shell expands in a word.
-_EXPANDED = re.compile(r"[*?]+|(?<=\w)\[[^\]\[\s]*\]|\[[^\]\[\s]*\](?=\w)")
+_EXPANDED = re.compile(r"[*?]+|(?<=\w)(?:\[[^\]\[\s]*\]|\{[^{}\s]*\})|(?:\[[^\]\[\s]*\]|\{[^{}\s]*\})(?=\w)")
 #: The ends of commands in a text.
 _ENDS = re.compile(r"[\n;|&<>(){}\[\],`]+")
 
@@ -48,11 +48,13 @@ _ENDS = re.compile(r"[\n;|&<>(){}\[\],`]+")
 def text_for_shell(argv: Sequence[Word]) -> Word | None:
     """The text that a command gives to a shell; None if there is none. A text that is not certain is unknown."""
     name, rest = posixpath.basename(argv[0].text), argv[1:]
-    if name == "eval":
+    if argv[0] == Word("eval"):
         rest = rest[1:] if rest and rest[0].text == "--" else rest
         return Word(" ".join(word.text for word in rest), all(word.known for word in rest))
-    if not argv[0].known or not is_shell(name) or not any(_GIVES_TEXT.match(word.text) for word in rest):
+    if not is_shell(_EXPANDED.sub(HOLE, name)) or not any(_GIVES_TEXT.match(word.text) for word in rest):
         return None
+    if not argv[0].known:
+        return _UNKNOWN
     if _VERSION.sub("", name.lower()) in _OTHERS:
         return rest[1] if len(rest) == 2 and rest[0].text in ("-c", "-lc") else _UNKNOWN
     return _text_of_option(rest)

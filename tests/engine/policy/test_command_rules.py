@@ -342,6 +342,8 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "ionice bash -eoo pipefail errexit < f",
         "read -r 'BASH_CMDS[g]' < f; g push",
         "ionice bash -c '/proc/self/exe < f'",
+        "ionice /bin/bas? -c 'f() { git 2>x push; }; f'",
+        "ionice /bin/{b,}ash -c 'f() { git 2>x push; }; f'",
         "setsid sh -c 'git 2>/dev/null push #a'?",
         'setsid sh -c "true $x"',
         'bash -lc "git 2>/dev/null push HEAD:$x"',
@@ -448,6 +450,7 @@ def test_a_program_that_nobody_knows_could_run_a_forbidden_command(command: str)
         "hugo --renderToMemory --baseURL https://me.github.io/",
         "mapfile -d ';' x < a.txt",
         "fish --no-config x.fish",
+        "frob b*",
         "bash --norc -c -- 'npm ci'",
     ],
 )
