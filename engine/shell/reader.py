@@ -347,7 +347,9 @@ class Reader:
         if inner.type == "command":
             self._command(inner, redirects, depth)
             return
-        if inner.type not in _COMMANDS:
+        if inner.type not in _COMMANDS or (
+            self._posix and inner.type == "compound_statement" and _ends_in_files(inner)
+        ):
             raise Unreadable("it has a form that is not among the plain ones", about)
         begin, fed = len(self.actions), self._fed
         self._fed = fed or self._reads(redirects)
@@ -568,6 +570,14 @@ class Reader:
                 yield self._text(child)
             else:
                 raise Unreadable("it has a form that is not among the plain ones", self._text(child))
+
+
+def _ends_in_files(node: Any) -> bool:
+    """Whether a group ends with a subshell that has redirections: dash forgets these if the group has some, too."""
+    last = next((child for child in reversed(node.children) if child.is_named), None)
+    if last is None or last.type == "compound_statement":
+        return last is not None and _ends_in_files(last)
+    return last.type == "redirected_statement" and last.children[0].type in ("subshell", "compound_statement")
 
 
 def _has_braces(unquoted: str) -> bool:
