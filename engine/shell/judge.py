@@ -129,6 +129,14 @@ def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judge
     return judge.judgement(text)
 
 
+def judge_variable(value: str, folder: str = "", root: str = "") -> Judgement:
+    """What programs could start because of the value of a variable: `within` alone. Never raises."""
+    judge = _Judge(value, folder, root)
+    if len(value) <= MAX_LENGTH and HOLE not in value:
+        judge.read_words([Word(value)], 0)
+    return judge.judgement(value)
+
+
 class _Judge:
     def __init__(
         self, source: str = "", folder: str = "", root: str = "", marked: bool = False, outer: _Judge | None = None
@@ -258,14 +266,14 @@ class _Judge:
                 # Its folder doesn't matter.
                 started = [word._replace(text=posixpath.basename(word.text)) for word in argv[begin : begin + 1]]
                 inner.call((*started, *argv[begin + 1 :]), text_of(argv[begin:]), depth + 1)
-            self._read_words(argv[1:], depth, _evaluates(argv))
+            self.read_words(argv[1:], depth, _evaluates(argv))
         self.within += inner.parts
 
     def _inner(self) -> _Judge:
         """A judge of what a command could start."""
         return _Judge(self._source, self.folders[0], self._root, outer=self)
 
-    def _read_words(self, words: Sequence[Word], depth: int, are_texts: bool = False) -> None:
+    def read_words(self, words: Sequence[Word], depth: int, are_texts: bool = False) -> None:
         """Read words as texts for a shell. Unless it is certain that they `are_texts`, one that can't be read is none."""
         for word in words:
             if not word.known or not (are_texts or _IS_TEXT.search(word.text)):
@@ -311,7 +319,7 @@ class _Judge:
             is_binding = isinstance(action, Binding)
             self.report(problem, action.text, [Word(action.text)] if is_binding else (), writes=not is_binding)
             if isinstance(action, Binding):
-                self._read_words([action.value], depth)
+                self.read_words([action.value], depth)
 
     def _demand_plain_write(self, write: Write) -> None:
         if write.empties:

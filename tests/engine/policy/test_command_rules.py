@@ -709,6 +709,8 @@ def test_the_rules_apply_to_the_arguments_of_a_program() -> None:
         ("BASH_ENV=x", ["shipped.unknown_command"]),
         ("n=a[$(ls)]", ["shipped.unknown_command"]),
         ("EDITOR=env -S 'git\\_push'", ["tools.bash.forbidden_commands"]),
+        ("EDITOR=bash -lc 'git 2>x push'", ["tools.bash.forbidden_commands"]),
+        ("EDITOR=code --wait", ["shipped.unknown_command"]),
     ],
 )
 def test_unlisted_environment_variables_ask_or_are_denied(entry: str, said: list[str]) -> None:
