@@ -65,12 +65,12 @@ APPLY: Mapping[str, Apply] = {
 
 
 #: The data by which an entry of any kind changes a table.
-_FIELDS = {"used", "saw", "stored", "windows", "failing", "steps"}
+FIELDS = {"used", "saw", "stored", "windows", "failing", "steps"}
 
 
 def changes_tables(kind: str, data: Mapping[str, Any]) -> bool:
     """Whether an entry changes a table."""
-    return kind in APPLY or not _FIELDS.isdisjoint(data)
+    return kind in APPLY or not FIELDS.isdisjoint(data)
 
 
 def changes_cached(kind: str, data: Mapping[str, Any]) -> bool:
