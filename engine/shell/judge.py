@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import dropwhile
 
 from albert_tools.engine.shell.dangers import danger_in
@@ -36,6 +36,8 @@ from albert_tools.engine.shell.word import AWAY, HOLE, Unclear, Unreadable, Word
 MAX_DEPTH = 8
 #: Parts of one judgement. A text with more asks.
 MAX_PARTS = 500
+#: Words of one command that name programs which start others. More would take long.
+_MAX_BEGINS = 16
 #: Folders in which the parts may start. With the further ones of a text, it can be any.
 _MAX_FOLDERS = 8
 
@@ -69,6 +71,10 @@ _RENAMING, _NAMES = ("alias", "hash"), re.compile("BASH_(?:CMDS|ALIASES)")
 _NO_CODE = r"[\w ./:=,()\[\]+-]*"
 #: What can make `..` in a word: a variable, dots in and beside braces, two dots after a bracket, and, in some shells, a glob after
 #: a dot.
+#: A path of a folder of the project.
+_OF_FOLDER = re.compile(r"(?!.*\.\.)\w[\w.-]*/", re.DOTALL)
+#: Braces that bash leaves as they are.
+_NO_BRACES = re.compile(r"\{(?:(?!\.\.)[^{},])*\}")
 _CAN_LEAVE = re.compile(r"\0|[\[{].*\.\.|[{,]\.|\.[,}{]|(?:^|/)\.[*?\[]", re.DOTALL)
 _GLOB = re.compile(r"[*?\0]+|[\[{].*", re.DOTALL)
 TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
@@ -146,7 +152,7 @@ class _Judge:
         self._is_first = outer is None
         #: What commands could start, and the commands that were looked at for it. All judges of a text share these.
         self.within: list[Part] = outer.within if outer is not None else []
-        self._started: set[tuple[bool, tuple[Word, ...]]] = outer._started if outer is not None else set()
+        self._started: set[tuple[bool, bool, tuple[Word, ...]]] = outer._started if outer is not None else set()
         self._marked = marked
         #: The marks in operands of ordinary commands; those in other commands, with the command.
         self.harmless: set[str] = set()
@@ -234,23 +240,28 @@ class _Judge:
             self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable, starts))
 
     def _could_run_anything(self, argv: Sequence[Word]) -> bool:
-        """Whether a command is a shell whose text is not known, or has a shell that runs its input."""
-        text = text_for_shell(argv)
-        if text is not None and not text.known:
+        """Whether a command is a shell whose text is not known, has a shell that runs its input, or has a word that could be an
+        option or the name of a program by what globs and braces make."""
+        text, words = text_for_shell(argv), _argv(argv)
+        if (text is not None and not text.known) or _could_be(argv[0], words[0], _builtins()):
             return True
-        words = _argv(argv)
+        if any(_could_be(word, made, _starters()) for word, made in zip(argv, words, strict=True)):
+            return True
+        if words[:2] == ("git", "config") and not all(word.known for word in argv):
+            return True
         is_fed = self._fed or any(_FEEDS.search(word) for word in words)
         return is_fed and (not argv[0].known or runs_its_input(words))
 
     def _look_within(self, argv: Sequence[Word], depth: int) -> None:
         """Judge what a command that is not ordinary could start: a text for a shell, and its words from a program on that starts
         others."""
-        key = (self._fed, tuple(argv))
+        key = (self._fed, self._posix, tuple(argv))
         if not argv or depth > MAX_DEPTH or starts_nothing(argv) or key in self._started:
             return
         self._started.add(key)
         inner, text, split = self._inner(), text_for_shell(argv), split_by_env(argv)
-        if len(self._started) + len(self.within) > MAX_PARTS:
+        begins = [at for at in range(1, len(argv)) if _starts_others(argv[at:])]
+        if len(self._started) + len(self.within) > MAX_PARTS or len(begins) > _MAX_BEGINS:
             inner.report(Unreadable("it could start too many commands"), text_of(argv))
         elif text is not None and text.known:
             of_own_shell = argv[0].text == "eval"
@@ -258,7 +269,6 @@ class _Judge:
         elif split is not None:
             inner.call(split, text_of(split), depth + 1)
         else:
-            begins = [at for at in range(1, len(argv)) if _starts_others(argv[at:])]
             if argv[0].text in _BEFORE_BUILTINS:
                 # As an operand of other programs, `eval` is a subcommand.
                 begins[:0] = [at for at in range(1, len(argv)) if not argv[at].text.startswith("-")][:1]
@@ -479,6 +489,35 @@ class _Judge:
             cd(arguments[1:2], about, lambda _: None, self._start)
             del arguments[:2]
         return arguments
+
+
+def _could_be(word: Word, text: str, names: Collection[str]) -> bool:
+    """Whether globs or braces could make an option of a word, or one of these names. `text` is the word for patterns."""
+    if word.known or HOLE not in text or text == HOLE or _OF_FOLDER.match(text):
+        return False
+    given, inner = _NO_BRACES.subn("", word.text)
+    while inner:
+        given, inner = _NO_BRACES.subn("", given)
+    if "{" in given and ("," in given or ".." in given):
+        return True
+    name, equals, _ = text.partition("=")
+    if HOLE in name and (equals or text.startswith("-")):
+        return True
+    begin, end = posixpath.basename(text).partition(HOLE)[0], text.rpartition(HOLE)[2]
+    return begin + end != "" and any(each.startswith(begin) and each.endswith(end) for each in names)
+
+
+@cache
+def _builtins() -> Collection[str]:
+    """Builtins that run a text, or change what runs."""
+    return frozenset((*_EVALUATING, *_RENAMING, *_REOPENING, *_BEFORE_BUILTINS))
+
+
+@cache
+def _starters() -> Collection[str]:
+    """The names of programs that start the command behind them, and variables with names of programs."""
+    names = {*allow_list()["runners"], "find", "BASH_CMDS", "BASH_ALIASES"}
+    return names.union(name for name, other in allow_list()["names"].items() if other in names)
 
 
 def _evaluates(argv: Sequence[Word]) -> bool:

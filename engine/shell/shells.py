@@ -23,13 +23,15 @@ _OTHERS = frozenset("csh fish osh tcsh".split())
 _VERSION = re.compile(r"(?:-static|-?[\d.]{1,9})$")
 #: The characters of a word that can name a shell with its options.
 _MAX_NAME = 64
-#: Options of shells that take values: for each `o` one.
-_WITH_VALUE = re.compile(r"[-+]\w*[oO]\w*|--(?:rcfile|init-file)")
-#: An option by which a shell gets a text.
+#: Letters that are options of a shell, and bash's options with a name: some versions take them with one dash, too.
+_LETTERS = re.compile(r"[-+]\w+")
+_NAMED = re.compile(r"--?(?:login|noediting|noprofile|norc|posix|restricted|verbose|rcfile|init-file)")
+#: An option by which one of `_OTHERS` gets a text.
 _GIVES_TEXT = re.compile(r"-\w*[cC]|--(?:c|init-c)")
 #: The options of `env` but for `-S`, verbose. An abbreviated one is not certain.
 _OPTION_OF_ENV = """
-    - | -[iv0]+ | -[iv0]*[aCu].* | --(argv0 | chdir | unset)(=.*)? | --(debug | ignore-environment | list-signal-handling | null)
+    - | -[iv0]+ | -[iv0]*[aCu].* | --(argv0 | chdir | unset)(=.*)?
+    | --(debug | help | ignore-environment | list-signal-handling | null | version)
     | --(block | default | ignore)-signal(=.*)?
 """
 _UNKNOWN = Word(HOLE, known=False, single=False)
@@ -51,11 +53,14 @@ def text_for_shell(argv: Sequence[Word]) -> Word | None:
     if argv[0] == Word("eval"):
         rest = rest[1:] if rest and rest[0].text == "--" else rest
         return Word(" ".join(word.text for word in rest), all(word.known for word in rest))
-    if not is_shell(_EXPANDED.sub(HOLE, name)) or not any(_GIVES_TEXT.match(word.text) for word in rest):
+    if not is_shell(_EXPANDED.sub(HOLE, name)):
+        return None
+    is_other = _VERSION.sub("", name.lower()) in _OTHERS
+    if not any(_GIVES_TEXT.match(word.text) if is_other else _option(word.text)[0] for word in rest):
         return None
     if not argv[0].known:
         return _UNKNOWN
-    if _VERSION.sub("", name.lower()) in _OTHERS:
+    if is_other:
         return rest[1] if len(rest) == 2 and rest[0].text in ("-c", "-lc") else _UNKNOWN
     return _text_of_option(rest)
 
@@ -72,17 +77,19 @@ def _text_of_option(arguments: Sequence[Word]) -> Word | None:
                 return _UNKNOWN
         elif word.text in ("-", "--"):
             ended = True
-        elif not word.fits(r"[-+]\w+ | --(login|norc|noprofile|posix|verbose|rcfile|init-file)"):
+        elif not word.known or not (_LETTERS.fullmatch(word.text) or _NAMED.fullmatch(word.text)):
             return _UNKNOWN
         else:
-            has_text = has_text or re.match(r"-\w*c", word.text) is not None
-            values = _number_of_values(word.text)
+            gives_text, values = _option(word.text)
+            has_text = has_text or gives_text
     return None
 
 
-def _number_of_values(option: str) -> int:
-    """How many of the words behind an option of a shell are its values."""
-    return max(1, option.lower().count("o")) if _WITH_VALUE.fullmatch(option) else 0
+def _option(word: str) -> tuple[bool, int]:
+    """Whether a word is an option by which a shell gets a text, and how many of the words behind it are its values."""
+    if _NAMED.fullmatch(word):
+        return False, int(word.endswith(("rcfile", "init-file")))
+    return ("c" in word, word.lower().count("o")) if _LETTERS.fullmatch(word) else (False, 0)
 
 
 def is_bash(word: str) -> bool:
@@ -149,8 +156,8 @@ def _has_no_script(words: Sequence[str]) -> bool:
             values -= 1
         elif _READ.match(word) or (shell not in (".", "source") and re.fullmatch(r"-\w*s\w*", word)):
             return True
-        elif word[0] in "-+" and not re.fullmatch(r"-\w*c\w*", word):
-            values = _number_of_values(word)
+        elif word[0] in "-+" and not (option := _option(word))[0]:
+            values = option[1]
         else:
             shell = ""
     return shell not in ("", ".")

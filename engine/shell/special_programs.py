@@ -150,22 +150,22 @@ SPECIAL: dict[str, Callable[[Sequence[Word], str, Run, Start], bool]] = {
 
 def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: Run, start: Start) -> None:
     """A program of the table `runners`: its own options must be harmless; the command behind them is judged."""
+    # What a program runs with further words has words that nobody knows.
+    kind = Unreadable if row.get("appends") else Unclear
     at = 0
     while at < len(arguments):
         word = arguments[at]
         if word.fits(row.get("takes", NOTHING)):
             at += 1
             if at < len(arguments) and not arguments[at].known:
-                raise Unclear("its arguments are not known before it runs", about)
+                raise kind("its arguments are not known before it runs", about)
         elif name == "xargs" and word == Word("-I") and arguments[at + 1 : at + 2] == [Word("{}")]:
             at += 1
         elif not word.text.startswith("-"):
             break
         elif not word.known:
-            raise Unclear("its options are not known before it runs", about)
+            raise kind("its options are not known before it runs", about)
         elif not word.fits(row.get("flags", NOTHING)):
-            # What it runs has words that nobody knows.
-            kind = Unreadable if row.get("appends") else Unclear
             raise kind(f"its option {word.text[:40]} is not among the harmless ones", about)
         at += 1
     before = arguments[at : at + row.get("skip", 0)]
