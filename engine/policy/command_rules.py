@@ -247,7 +247,7 @@ def _lint(examined: Examined) -> Iterator[Finding]:
     if examined.section.get(ORDINARY.name) is not None and not examined.layer.owner:
         yield f"{examined.place}.{ORDINARY.name}", "it has no effect: only the owner's file lists ordinary commands"
     for pattern in filter(lets_start_any, ORDINARY.of(examined.section) or ()):
-        message = f"{pattern!r} lets every command run without a question, because `*` can stand for another program"
+        message = f"{pattern!r} makes commands of any program ordinary, because `*` can stand for one"
         yield f"{examined.place}.{ORDINARY.name}", f"{message}; write out what may run"
     for key in (ALLOWED, FORBIDDEN, DANGEROUS, ORDINARY):
         for pattern in key.of(examined.section) or ():

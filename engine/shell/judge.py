@@ -54,27 +54,30 @@ _ENDS_ALL = re.compile(r"(--preserve-status |-k *\S+ |-s *(SIG)?(KILL|TERM) )*[\
 _OF_PROJECT = re.compile(r"(?!/|~|-|.*(?:\0|\.\.)).*/", re.DOTALL)
 #: Builtins that can give another input to the commands behind them, also behind `command` and `builtin`.
 _REOPENING = ("exec", "eval", "trap", ".", "source")
-#: Builtins that run a text in their words, if they have an option for it, and words that can stand before a builtin.
+#: Builtins that run a text that an option gives (`-C`, `-x`).
 _EVALUATING = frozenset("bind compgen complete mapfile readarray".split())
+#: Words that can stand before a builtin.
 _BEFORE_BUILTINS = ("builtin", "command", "time")
 #: What stands before a text in the same word: an option or a variable.
 _BEFORE_TEXT = re.compile(r"\A(?:-{0,2}[A-Za-z][\w.-]*=|-\w(?=.*\s))", re.DOTALL)
-#: What other texts have more often than those for a shell, where it would be a glob or a folder.
-_SIGNS = re.compile(r"(?<![^\s(\"'])(?:\[[^\]\[]*\](?![^\s.,;:)\"'])|~)")
+#: Brackets and `~` in prose, as in `Fix [ui]`. They are removed, because the reader would take them for a glob or a folder.
+_OF_PROSE = re.compile(r"(?<![^\s(\"'])(?:\[(?!\s)[^\]\[]*\](?![^\s.,;:)\"'])|~)")
 #: What no plain word has.
 _IS_TEXT = re.compile(r"[\s;|&<>()]")
 #: What gives a command an input, in the words of another one.
 _FEEDS = re.compile(r"[|<]|>\(")
-#: Builtins after which a name can mean another program, and variables whose items do that.
-_RENAMING, _NAMES = ("alias", "hash"), re.compile("BASH_(?:CMDS|ALIASES)")
+#: Builtins after which a name can mean another program.
+_RENAMING = ("alias", "hash")
+#: Variables whose items are names of programs, and builtins that set variables.
+_NAMES, _SETTING = ("BASH_CMDS", "BASH_ALIASES"), frozenset("mapfile printf read readarray".split())
 #: A word that is no code, also within a line of a makefile or a shell script.
 _NO_CODE = r"[\w ./:=,()\[\]+-]*"
-#: What can make `..` in a word: a variable, dots in and beside braces, two dots after a bracket, and, in some shells, a glob after
-#: a dot.
-#: A path of a folder of the project.
+#: A path below a folder of the project.
 _OF_FOLDER = re.compile(r"(?!.*\.\.)\w[\w.-]*/", re.DOTALL)
 #: Braces that bash leaves as they are.
 _NO_BRACES = re.compile(r"\{(?:(?!\.\.)[^{},])*\}")
+#: What can make `..` in a word: a variable, dots in and beside braces, two dots after a bracket, and, in some shells, a glob after
+#: a dot.
 _CAN_LEAVE = re.compile(r"\0|[\[{].*\.\.|[{,]\.|\.[,}{]|(?:^|/)\.[*?\[]", re.DOTALL)
 _GLOB = re.compile(r"[*?\0]+|[\[{].*", re.DOTALL)
 TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
@@ -136,9 +139,11 @@ def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judge
 
 
 def judge_variable(value: str, folder: str = "", root: str = "") -> Judgement:
-    """What programs could start because of the value of a variable: `within` alone. Never raises."""
+    """What programs could start because of the value of a variable. Never raises."""
     judge = _Judge(value, folder, root)
-    if len(value) <= MAX_LENGTH and HOLE not in value:
+    if len(value) > MAX_LENGTH or HOLE in value:
+        judge.report(Unreadable("it is too long, or holds NUL characters"), value)
+    else:
         judge.read_words([Word(value)], 0)
     return judge.judgement(value)
 
@@ -240,15 +245,14 @@ class _Judge:
             self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable, starts))
 
     def _could_run_anything(self, argv: Sequence[Word]) -> bool:
-        """Whether a command is a shell whose text is not known, has a shell that runs its input, or has a word that could be an
-        option or the name of a program by what globs and braces make."""
-        text, words = text_for_shell(argv), _argv(argv)
-        if (text is not None and not text.known) or _could_be(argv[0], words[0], _builtins()):
+        """Whether a command is a shell whose text is not known, has a shell that runs its input, or has a word of which braces or
+        a glob could make an option or the name of a program that starts others."""
+        text = text_for_shell(argv)
+        if (text is not None and not text.known) or _could_be(argv[0], _builtins()):
             return True
-        if any(_could_be(word, made, _starters()) for word, made in zip(argv, words, strict=True)):
+        if any(_could_be(word, _starters()) for word in argv):
             return True
-        if words[:2] == ("git", "config") and not all(word.known for word in argv):
-            return True
+        words = _argv(argv)
         is_fed = self._fed or any(_FEEDS.search(word) for word in words)
         return is_fed and (not argv[0].known or runs_its_input(words))
 
@@ -297,7 +301,7 @@ class _Judge:
                 inner.read(word.text, depth + 1, self._posix)
                 self.within += inner.parts
             else:
-                inner.read(_SIGNS.sub("", _BEFORE_TEXT.sub("", word.text)), depth + 1)
+                inner.read(_OF_PROSE.sub("", _BEFORE_TEXT.sub("", word.text)), depth + 1)
                 self.within += [
                     part._replace(unreadable=part.unreadable and runs_its_input(part.argv))
                     for part in inner.parts
@@ -393,11 +397,13 @@ class _Judge:
             raise Unclear("the name of its program is not known before it runs", about)
         if any(place in word.text for word in argv for place in TO_THE_NETWORK):
             raise Unclear("it opens a connection to the network", about)
-        if any(map(_NAMES.search, (word.text for word in argv))) and not starts_nothing(argv):
-            raise Unreadable("it can give a command another name", about)
         data = allow_list()
         name = name_of(argv[0])
         rest = list(argv[1:])
+        if name in _SETTING and any(
+            _could_be(word, _NAMES) or re.match("(-v)?BASH_(CMD|AL)", word.text) for word in rest
+        ):
+            raise Unreadable("it can give a command another name", about)
         if name == "git":
             rest = self._without_leading_options(rest, about)
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
@@ -491,20 +497,24 @@ class _Judge:
         return arguments
 
 
-def _could_be(word: Word, text: str, names: Collection[str]) -> bool:
-    """Whether globs or braces could make an option of a word, or one of these names. `text` is the word for patterns."""
+def _could_be(word: Word, names: Collection[str]) -> bool:
+    """Whether braces make several words of a word, or a glob could make an option or one of these names of it."""
+    text = _for_patterns(word)
     if word.known or HOLE not in text or text == HOLE or _OF_FOLDER.match(text):
         return False
-    given, inner = _NO_BRACES.subn("", word.text)
-    while inner:
-        given, inner = _NO_BRACES.subn("", given)
-    if "{" in given and ("," in given or ".." in given):
-        return True
     name, equals, _ = text.partition("=")
-    if HOLE in name and (equals or text.startswith("-")):
+    if _has_list(word.text) or (HOLE in name and (equals or text.startswith("-"))):
         return True
     begin, end = posixpath.basename(text).partition(HOLE)[0], text.rpartition(HOLE)[2]
     return begin + end != "" and any(each.startswith(begin) and each.endswith(end) for each in names)
+
+
+def _has_list(text: str) -> bool:
+    """Whether a word has braces with several words, such as `{a,b}` and `{1..3}`."""
+    found = 1
+    while found:
+        text, found = _NO_BRACES.subn("", text)
+    return "{" in text and ("," in text or ".." in text)
 
 
 @cache
@@ -515,8 +525,8 @@ def _builtins() -> Collection[str]:
 
 @cache
 def _starters() -> Collection[str]:
-    """The names of programs that start the command behind them, and variables with names of programs."""
-    names = {*allow_list()["runners"], "find", "BASH_CMDS", "BASH_ALIASES"}
+    """The names of programs that start the command behind them."""
+    names = {*allow_list()["runners"], "find"}
     return names.union(name for name, other in allow_list()["names"].items() if other in names)
 
 

@@ -1,9 +1,9 @@
 """Where an ordinary command may write: in the workspace or below `/tmp`, and never to hidden files.
 
-Names have the usual signs only, because some programs take others for patterns. Hidden files configure other programs (`.bashrc`,
-`.git/hooks`, `.vscode`), so writing one asks. A few that configure nothing that runs are exempt. A relative path begins at the
-folder in which the command starts, so both are judged together. A link in the text is not followed, because the same text can bring
-it: only the sandbox knows where it leads.
+Names may have only letters, digits and a few other characters, because some programs read others as patterns. Hidden files
+configure other programs (`.bashrc`, `.git/hooks`, `.vscode`), so writing one asks. A few that configure nothing that runs are
+exempt. A relative path begins at the folder in which the command starts, so both are judged together. A link in the text is not
+followed, because the same text can bring it: only the sandbox knows where it leads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Start(str):
         if not word.known:
             raise Unclear("the path that it writes is not known before it runs", about)
         if not self.is_inside(word) and not (temporary and self.is_temporary(word)):
-            raise Unclear("it writes outside the workspace, or to a name that is hidden or has unusual signs", about)
+            raise Unclear(
+                "it writes outside the workspace, or to a hidden file or a name with unusual characters", about
+            )
 
     def _leads(self, word: Word, pattern: str) -> bool:
         path = posixpath.normpath(posixpath.join(self, word.text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections.abc import Sequence
 from functools import cache
@@ -55,8 +56,11 @@ def starts_nothing(argv: Sequence[Word]) -> bool:
 
 def lets_start_any(pattern: str) -> bool:
     """Whether the words that a star of the owner's pattern stands for can start any program."""
-    program, *words = re.sub("['\"]", "", pattern).split()
-    text = " ".join((name_of(Word(program)), *words))
+    try:
+        words = shlex.split(pattern)
+    except ValueError:
+        words = pattern.split()
+    text = " ".join((*(name_of(Word(word)) for word in words[:1]), *words[1:]))
     return re.fullmatch(allow_list()["any_program"], text, re.VERBOSE) is not None
 
 
@@ -139,7 +143,7 @@ def split_options(row: Row, arguments: Sequence[Word], about: str, start: Start)
                 raise Unclear("its arguments are not known before it runs", about)
             if word.fits(row.get("writes", NOTHING)) and not start.is_inside(value):
                 raise Unclear(
-                    "it writes outside the workspace, or to a name that is hidden or has unusual signs", about
+                    "it writes outside the workspace, or to a hidden file or a name with unusual characters", about
                 )
             options += [word, value]
         elif word.fits(row.get("flags", NOTHING)):

@@ -131,6 +131,8 @@ _ESCAPED_CODE = re.compile(r"\\[$`]")
 
 _OVERWRITES = frozenset((">", ">|", "&>"))
 _WRITES = _OVERWRITES | {">>", "&>>"}
+#: The words with which these programs print nothing.
+_SILENT_WITH = {"echo": ("", "-n"), "printf": ("", "%s"), "cat": ("", "-n", "/dev/null")}
 _READS = re.compile(r"[0-9]*<(?!\s*/dev/null(?!\S))")
 _STREAMS = re.compile(r"/dev/(null|stdout|stderr)")
 # Operators of tests that only look. `-eq` and the like evaluate arithmetic, which runs commands in `[[`; `-v` does in both.
@@ -574,7 +576,7 @@ class Reader:
 
 def _ends_in_files(node: Any) -> bool:
     """Whether a group ends with a subshell that has redirections: dash forgets these if the group has some, too."""
-    last = next((child for child in reversed(node.children) if child.is_named), None)
+    last = next((child for child in reversed(node.children) if child.is_named and child.type != "comment"), None)
     if last is None or last.type == "compound_statement":
         return last is not None and _ends_in_files(last)
     return last.type == "redirected_statement" and last.children[0].type in ("subshell", "compound_statement")
@@ -604,10 +606,10 @@ def _prints_nothing(words: Sequence[Word]) -> bool:
     """Whether a command prints nothing, so that its redirection only empties the file."""
     if not words or words[0].text in (":", "true"):
         return True
-    if words[0].text in ("echo", "printf"):
-        return not [word for word in words[1:] if word.text not in ("", "-n", "%s")]
+    if words[0].text in _SILENT_WITH:
+        return all(word.text in _SILENT_WITH[words[0].text] for word in words[1:])
     if starts_nothing(words):
-        is_empty = words[0].text == "cat" and not [word for word in words[1:] if word.text not in ("", "-n", "%s")]
-        return is_empty or (Word("/dev/null") in words and words[0].text not in ("cmp", "diff"))
+        # `cmp` and `diff` show the other file.
+        return Word("/dev/null") in words and words[0].text not in ("cmp", "diff")
     # Also behind a program that runs them, as in `time true > log`.
     return not {":", "true", "/dev/null"}.isdisjoint(word.text for word in words)

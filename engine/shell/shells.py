@@ -1,6 +1,8 @@
-"""Shells in the words of a command: the text that one gets, and whether one runs its input. `env -S` is one of another kind.
+"""Finds the text that a command gives to a shell, and shells that run their input.
 
-What a shell reads another way in some version is not known: a text in which a forbidden command could hide must not pass."""
+`env -S` splits a text, too, but by rules of its own. Where versions of a shell differ, the text counts as unknown, so that no
+forbidden command hides in it.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,13 @@ from functools import lru_cache
 from itertools import takewhile
 
 from albert_tools.engine.shell.command_patterns import QUOTES, decoded
-from albert_tools.engine.shell.word import AWAY, HOLE, Word
+from albert_tools.engine.shell.programs import name_of
+from albert_tools.engine.shell.word import ANY, AWAY, HOLE, Word
 
 #: Shells. Without a script, they run their input.
 _SHELLS = frozenset("ash bash csh dash fish ksh lksh mksh osh posh rbash rksh rzsh sh tcsh yash zsh".split())
-#: Those of which only `-c` is known here.
-_OTHERS = frozenset("csh fish osh tcsh".split())
+#: Those of whose options only `-c` is read.
+_NOT_POSIX = frozenset("csh fish osh tcsh".split())
 #: What can follow the name of a shell.
 _VERSION = re.compile(r"(?:-static|-?[\d.]{1,9})$")
 #: The characters of a word that can name a shell with its options.
@@ -26,16 +29,16 @@ _MAX_NAME = 64
 #: Letters that are options of a shell, and bash's options with a name: some versions take them with one dash, too.
 _LETTERS = re.compile(r"[-+]\w+")
 _NAMED = re.compile(r"--?(?:login|noediting|noprofile|norc|posix|restricted|verbose|rcfile|init-file)")
-#: An option by which one of `_OTHERS` gets a text.
+#: An option by which one of `_NOT_POSIX` gets a text.
 _GIVES_TEXT = re.compile(r"-\w*[cC]|--(?:c|init-c)")
-#: The options of `env` but for `-S`, verbose. An abbreviated one is not certain.
+#: The options of `env` other than `-S`, and those of them that take the next word (`Word.fits`). Abbreviations count as unknown.
 _OPTION_OF_ENV = """
     - | -[iv0]+ | -[iv0]*[aCu].* | --(argv0 | chdir | unset)(=.*)?
     | --(debug | help | ignore-environment | list-signal-handling | null | version)
     | --(block | default | ignore)-signal(=.*)?
 """
-_UNKNOWN = Word(HOLE, known=False, single=False)
-#: The program that the kernel runs, as a path.
+_WITH_VALUE_OF_ENV = "-[iv0]*[aCu] | --(argv0 | chdir | unset)"
+#: A path of the running program itself, which can be a shell.
 _ITSELF = re.compile(r"/proc/[^/]*/exe$")
 #: Files by which a shell reads its input.
 _READ = re.compile(r"/+(?:dev|proc)/|(?:.*/)?(?:dev/(?:stdin|fd/\d+)|proc/(?:self|thread-self|\d+)/fd/\d+)$")
@@ -55,13 +58,13 @@ def text_for_shell(argv: Sequence[Word]) -> Word | None:
         return Word(" ".join(word.text for word in rest), all(word.known for word in rest))
     if not is_shell(_EXPANDED.sub(HOLE, name)):
         return None
-    is_other = _VERSION.sub("", name.lower()) in _OTHERS
+    is_other = _VERSION.sub("", name.lower()) in _NOT_POSIX
     if not any(_GIVES_TEXT.match(word.text) if is_other else _option(word.text)[0] for word in rest):
         return None
     if not argv[0].known:
-        return _UNKNOWN
+        return ANY
     if is_other:
-        return rest[1] if len(rest) == 2 and rest[0].text in ("-c", "-lc") else _UNKNOWN
+        return rest[1] if len(rest) == 2 and rest[0].text in ("-c", "-lc") else ANY
     return _text_of_option(rest)
 
 
@@ -74,11 +77,11 @@ def _text_of_option(arguments: Sequence[Word]) -> Word | None:
         if values:
             values -= 1
             if not word.fits(r"[a-z]\w* | [\w./-]+\.\w+"):
-                return _UNKNOWN
+                return ANY
         elif word.text in ("-", "--"):
             ended = True
         elif not word.known or not (_LETTERS.fullmatch(word.text) or _NAMED.fullmatch(word.text)):
-            return _UNKNOWN
+            return ANY
         else:
             gives_text, values = _option(word.text)
             has_text = has_text or gives_text
@@ -99,8 +102,10 @@ def is_bash(word: str) -> bool:
 
 def split_by_env(argv: Sequence[Word]) -> Sequence[Word] | None:
     """The command into which `env -S` splits its text, with the words behind it; None if there is no `-S`."""
+    if name_of(Word(posixpath.basename(argv[0].text))) != "env":
+        return None
     is_value = False
-    for at, word in enumerate(argv[1:], start=1) if posixpath.basename(argv[0].text) == "env" else ():
+    for at, word in enumerate(argv[1:], start=1):
         if is_value:
             is_value = False
         elif not word.text.startswith("-") or word.text == "--":
@@ -111,9 +116,9 @@ def split_by_env(argv: Sequence[Word]) -> Sequence[Word] | None:
                 text, *behind = behind
             return (argv[0], *_words_of_env(text), *behind)
         elif not word.fits(_OPTION_OF_ENV):
-            return (argv[0], _UNKNOWN)
+            return (argv[0], ANY)
         else:
-            is_value = word.fits("-[iv0]*[aCu] | --(argv0 | chdir | unset)")
+            is_value = word.fits(_WITH_VALUE_OF_ENV)
     return None
 
 
@@ -122,7 +127,7 @@ def _words_of_env(text: Word) -> Sequence[Word]:
     if text.known and not re.search(r"[\\$\v\f]|(?:^|\s)#", text.text):
         with suppress(ValueError):
             return [Word(word) for word in shlex.split(text.text)]
-    return [_UNKNOWN]
+    return [ANY]
 
 
 @lru_cache(maxsize=64)

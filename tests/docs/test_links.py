@@ -33,13 +33,19 @@ def test_links_lead_to_existing_targets(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
 @cache
 def names_of(module: Path) -> set[str]:
     """The names by which pytest finds a module's tests."""
-    statements = ast.parse(module.read_text(encoding="utf-8")).body
-    inner = [(f"{c.name}::", each) for c in statements if isinstance(c, ast.ClassDef) for each in c.body]
-    functions = ast.FunctionDef, ast.AsyncFunctionDef
-    return {f"{place}{f.name}" for place, f in [*(("", s) for s in statements), *inner] if isinstance(f, functions)}
+    names = set[str]()
+    for statement in ast.parse(module.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.ClassDef):
+            names |= {f"{statement.name}::{inner.name}" for inner in statement.body if isinstance(inner, _FUNCTIONS)}
+        elif isinstance(statement, _FUNCTIONS):
+            names.add(statement.name)
+    return names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -357,7 +357,8 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "mapfile -{C..C} 'f() { git 2>x push; }; f' x < f",
         "bash -c \"eval 'true &>/dev/null git 2>x push'\"; sh -c \"eval 'true &>/dev/null git 2>x push'\"",
         "gxargs git < f",
-        "git config al?as.z push",
+        "genv -S \"git\\_-c\\_user.name='A B'\\_push\"",
+        "flock f -c 'if [ -f x ]; then git 2>x push; fi'",
         "ionice " + "bash x " * 490,
         "ionice /bin/bas? -c 'f() { git 2>x push; }; f'",
         "ionice /bin/{b,}ash -c 'f() { git 2>x push; }; f'",
@@ -734,6 +735,7 @@ def test_the_rules_apply_to_the_arguments_of_a_program() -> None:
         ("EDITOR=env -S 'git\\_push'", ["tools.bash.forbidden_commands"]),
         ("EDITOR=bash -lc 'git 2>x push'", ["tools.bash.forbidden_commands"]),
         ("EDITOR=code --wait", ["shipped.unknown_command"]),
+        (f"EDITOR={' ' * 33_000}bash -lc 'git 2>x push'", ["tools.bash.forbidden_commands"]),
     ],
 )
 def test_unlisted_environment_variables_ask_or_are_denied(entry: str, said: list[str]) -> None:

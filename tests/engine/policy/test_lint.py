@@ -67,24 +67,36 @@ TOOLS = [
                 "tools.bash.allowed_commands: 'ls | wc' matches nothing: a pattern is one program with its arguments",
             ],
         ),
+        *(
+            (
+                {"tools": {"bash": {"ordinary_commands": [pattern]}}},
+                [
+                    f"tools.bash.ordinary_commands: {pattern!r} makes commands of any program ordinary, because `*` can stand "
+                    "for one; write out what may run"
+                ],
+            )
+            for pattern in ("find . *", "git *", "'nice' -n 5 *", "bash -euo pipefail -c *", "docker exec web *")
+        ),
         (
             {
                 "tools": {
                     "bash": {
                         "ordinary_commands": [
-                            *("git *", "make *", "find . *", "'nice' -n 5 *", "env A=1 ls *", "git add *"),
-                            *("bash -euo pipefail -c *", "docker exec web *", "docker exec web ls *", "xargs -r rm *"),
+                            *(
+                                "make *",
+                                "env A=1 ls *",
+                                "git add *",
+                                "docker exec web ls *",
+                                "xargs -r rm *",
+                                "''",
+                                "sh",
+                            ),
+                            "sh" + " -o" * 60 + " x",
                         ]
                     }
                 }
             },
-            [
-                f"tools.bash.ordinary_commands: {pattern!r} lets every command run without a question, because `*` can stand "
-                "for another program; write out what may run"
-                for pattern in sorted(
-                    ("find . *", "git *", "'nice' -n 5 *", "bash -euo pipefail -c *", "docker exec web *"), key=repr
-                )
-            ],
+            [],
         ),
         (
             {"tools": {"read_file": {"allowed_hosts": ["x"]}}},
