@@ -70,22 +70,17 @@ def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, res
     """The decision on an environment variable, ``NAME=value``. A variable that changes which programs run needs approval."""
     from albert_tools.engine.shell.command_patterns import stands_in
     from albert_tools.engine.shell.dangers import dangers
-    from albert_tools.engine.shell.judge import judge_variable
     from albert_tools.engine.shell.places import Start
     from albert_tools.engine.shell.programs import may_set
     from albert_tools.engine.shell.verdict import shown
     from albert_tools.engine.shell.word import Word
 
-    name, _, value = resource.name.partition("=")
-    judgement = judge_variable(value, resource.use, resource.root)
     for _, place, section in sections_of(layers, definition):
-        decision = next(_forbidden(place, section, judgement, definition.name), None)
-        if decision is not None:
-            return decision
         for pattern in FORBIDDEN.of(section) or ():
             if stands_in(pattern, resource.name, (resource.use,)):
                 message = f"the variable `{shown(resource.name)}` has a command that is forbidden by {pattern!r}"
                 return Decision("deny", f"{place}.{FORBIDDEN.name}", "command", message, "remove the variable")
+    name, _, value = resource.name.partition("=")
     if may_set(name, Word(value), True):
         return None
     danger = dangers()["environment"]

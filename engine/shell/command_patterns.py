@@ -12,7 +12,7 @@ import posixpath
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -29,6 +29,9 @@ _ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8
 #: ``env -S`` reads ``\_`` as a blank.
 _LETTERS = {"_": " ", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _CONTINUED, _ONE_LETTER = re.compile(r"\\\n\s*"), re.compile(r"\$[A-Za-z]")
+#: A redirection, which can stand between the words of a command; and quotes within others, which make one word.
+_REDIRECTION = re.compile(r"(?<!<)(?:\d{0,3}|&)(?:>>?|<(?![<(]))[&|]?\s*['\"]?[\w./~$*?-]+['\"]?")
+_QUOTED = re.compile(r"'[^'\"\n]*'|\"[^'\"\n]*\"")
 _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],#%]+")
 #: A subcommand of git that is a program.
 _SUBCOMMAND = re.compile(r"(?<![\w-])git-(?=\w)")
@@ -129,8 +132,7 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     # The program itself is found from the folders of the text; what it starts can be in any folder. A variable has no program.
     begin = 0 if argv and "=" in argv[0] else 1
     others = len(_inner_words("".join(argv[:begin])))
-    text = "\n".join(argv)
-    for reading in {text, once := decoded(text), decoded(once)}:
+    for reading in _texts("\n".join(argv)):
         inner = _given(reading)
         if _lacks(words, " ".join((*inner, reading, *(folder for folder in entered if HOLE not in folder)))):
             continue
@@ -140,6 +142,16 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
         ):
             return True
     return False
+
+
+@lru_cache(maxsize=64)
+def _texts(text: str) -> Collection[str]:
+    """What programs could find in a text: with its escapes decoded (`printf` and others do that anywhere), without redirections,
+    and with each part in quotes as one word."""
+    once = decoded(text)
+    found = {text, once, decoded(once)}
+    found |= {_REDIRECTION.sub(" ", each) for each in found}
+    return frozenset(found | {_QUOTED.sub(lambda match: re.sub(r"\s", "_", match[0]), each) for each in found})
 
 
 @lru_cache(maxsize=64)
@@ -179,8 +191,8 @@ def _entered(folders: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
 def stands_in(pattern: str, text: str, folders: Sequence[str] = ("",)) -> bool:
     """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
     text = _ESCAPED.sub(lambda match: decoded(match[1]), text)
-    # `printf` and others decode escapes anywhere. Make joins lines, and takes `$X` for a variable.
-    readings = (text, _ONE_LETTER.sub("", decoded(_CONTINUED.sub("", text))))
+    # Make joins lines, and takes `$X` for a variable.
+    readings = {*_texts(text), _ONE_LETTER.sub("", decoded(_CONTINUED.sub("", text)))}
     words = _words(pattern, by_name=True)
     return any(
         not _lacks(words, " ".join((*inner, *(folder for folder in folders if HOLE not in folder))))

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
@@ -58,12 +58,6 @@ _REOPENING = ("exec", "eval", "trap", ".", "source")
 _EVALUATING = frozenset("bind compgen complete mapfile readarray".split())
 #: Words that can stand before a builtin.
 _BEFORE_BUILTINS = ("builtin", "command", "time")
-#: What stands before a text in the same word: an option or a variable.
-_BEFORE_TEXT = re.compile(r"\A(?:-{0,2}[A-Za-z][\w.-]*=|-\w(?=.*\s))", re.DOTALL)
-#: Brackets and `~` in prose, as in `Fix [ui]`. They are removed, because the reader would take them for a glob or a folder.
-_OF_PROSE = re.compile(r"(?<![^\s(\"'])(?:\[(?!\s)[^\]\[]*\](?![^\s.,;:)\"'])|~)")
-#: What no plain word has.
-_IS_TEXT = re.compile(r"[\s;|&<>()]")
 #: What gives a command an input, in the words of another one.
 _FEEDS = re.compile(r"[|<]|>\(")
 #: Builtins after which a name can mean another program.
@@ -72,10 +66,6 @@ _RENAMING = ("alias", "hash")
 _NAMES, _SETTING = ("BASH_CMDS", "BASH_ALIASES"), frozenset("mapfile printf read readarray".split())
 #: A word that is no code, also within a line of a makefile or a shell script.
 _NO_CODE = r"[\w ./:=,()\[\]+-]*"
-#: A path below a folder of the project.
-_OF_FOLDER = re.compile(r"(?!.*\.\.)\w[\w.-]*/", re.DOTALL)
-#: Braces that bash leaves as they are.
-_NO_BRACES = re.compile(r"\{(?:(?!\.\.)[^{},])*\}")
 #: What can make `..` in a word: a variable, dots in and beside braces, two dots after a bracket, and, in some shells, a glob after
 #: a dot.
 _CAN_LEAVE = re.compile(r"\0|[\[{].*\.\.|[{,]\.|\.[,}{]|(?:^|/)\.[*?\[]", re.DOTALL)
@@ -136,16 +126,6 @@ def judge_argv(argv: tuple[str, ...], folder: str = "", root: str = "") -> Judge
     else:
         judge.call([Word(word) for word in argv], text, 0)
     return judge.judgement(text)
-
-
-def judge_variable(value: str, folder: str = "", root: str = "") -> Judgement:
-    """What programs could start because of the value of a variable. Never raises."""
-    judge = _Judge(value, folder, root)
-    if len(value) > MAX_LENGTH or HOLE in value:
-        judge.report(Unreadable("it is too long, or holds NUL characters"), value)
-    else:
-        judge.read_words([Word(value)], 0)
-    return judge.judgement(value)
 
 
 class _Judge:
@@ -245,14 +225,17 @@ class _Judge:
             self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable, starts))
 
     def _could_run_anything(self, argv: Sequence[Word]) -> bool:
-        """Whether a command is a shell whose text is not known, has a shell that runs its input, or has a word of which braces or
-        a glob could make an option or the name of a program that starts others."""
+        """Whether a command is a shell whose text is not known, has a shell that runs its input, or could be a program or builtin
+        that starts others."""
         text = text_for_shell(argv)
-        if (text is not None and not text.known) or _could_be(argv[0], _builtins()):
-            return True
-        if any(_could_be(word, _starters()) for word in argv):
+        if (text is not None and not text.known) or _could_be(argv[0], _starters()):
             return True
         words = _argv(argv)
+        settings = [word for option, word in pairwise(argv) if option.text in ("-c", "--config-env")]
+        settings += [word for word in argv if word.text.startswith("--config-env=")]
+        if "git" in map(posixpath.basename, words) and not all(word.known for word in settings):
+            # It can be an alias.
+            return True
         is_fed = self._fed or any(_FEEDS.search(word) for word in words)
         return is_fed and (not argv[0].known or runs_its_input(words))
 
@@ -280,33 +263,14 @@ class _Judge:
                 # Its folder doesn't matter.
                 started = [word._replace(text=posixpath.basename(word.text)) for word in argv[begin : begin + 1]]
                 inner.call((*started, *argv[begin + 1 :]), text_of(argv[begin:]), depth + 1)
-            self.read_words(argv[1:], depth, _evaluates(argv))
+            for word in argv[1:] if _evaluates(argv) else ():
+                if word.known:
+                    inner.read(word.text, depth + 1, self._posix)
         self.within += inner.parts
 
     def _inner(self) -> _Judge:
         """A judge of what a command could start."""
         return _Judge(self._source, self.folders[0], self._root, outer=self)
-
-    def read_words(self, words: Sequence[Word], depth: int, are_texts: bool = False) -> None:
-        """Read words as texts for a shell. Unless it is certain that they `are_texts`, one that can't be read is none."""
-        for word in words:
-            if not word.known or not (are_texts or _IS_TEXT.search(word.text)):
-                continue
-            inner = self._inner()
-            if len(self.within) > MAX_PARTS:
-                inner.report(Unreadable("it could start too many commands"), text_of(words))
-                self.within += inner.parts
-                return
-            if are_texts:
-                inner.read(word.text, depth + 1, self._posix)
-                self.within += inner.parts
-            else:
-                inner.read(_OF_PROSE.sub("", _BEFORE_TEXT.sub("", word.text)), depth + 1)
-                self.within += [
-                    part._replace(unreadable=part.unreadable and runs_its_input(part.argv))
-                    for part in inner.parts
-                    if part.argv
-                ]
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, SimpleCommand):
@@ -332,8 +296,6 @@ class _Judge:
             # A variable is a part like a call, so that the owner's patterns apply to it.
             is_binding = isinstance(action, Binding)
             self.report(problem, action.text, [Word(action.text)] if is_binding else (), writes=not is_binding)
-            if isinstance(action, Binding):
-                self.read_words([action.value], depth)
 
     def _demand_plain_write(self, write: Write) -> None:
         if write.empties:
@@ -400,9 +362,7 @@ class _Judge:
         data = allow_list()
         name = name_of(argv[0])
         rest = list(argv[1:])
-        if name in _SETTING and any(
-            _could_be(word, _NAMES) or re.match("(-v)?BASH_(CMD|AL)", word.text) for word in rest
-        ):
+        if name in _SETTING and any(map(_changes_names, rest)):
             raise Unreadable("it can give a command another name", about)
         if name == "git":
             rest = self._without_leading_options(rest, about)
@@ -497,37 +457,26 @@ class _Judge:
         return arguments
 
 
+def _changes_names(word: Word) -> bool:
+    """Whether a builtin could set a name of a program with a word, or run what stands in its brackets."""
+    unknown = not word.known and ("[" in word.text or _could_be(word, _NAMES))
+    return unknown or re.match("(-v)?BASH_(CMDS|ALIASES)", word.text) is not None
+
+
 def _could_be(word: Word, names: Collection[str]) -> bool:
-    """Whether braces make several words of a word, or a glob could make an option or one of these names of it."""
-    text = _for_patterns(word)
-    if word.known or HOLE not in text or text == HOLE or _OF_FOLDER.match(text):
-        return False
-    name, equals, _ = text.partition("=")
-    if _has_list(word.text) or (HOLE in name and (equals or text.startswith("-"))):
-        return True
-    begin, end = posixpath.basename(text).partition(HOLE)[0], text.rpartition(HOLE)[2]
-    return begin + end != "" and any(each.startswith(begin) and each.endswith(end) for each in names)
-
-
-def _has_list(text: str) -> bool:
-    """Whether a word has braces with several words, such as `{a,b}` and `{1..3}`."""
-    found = 1
-    while found:
-        text, found = _NO_BRACES.subn("", text)
-    return "{" in text and ("," in text or ".." in text)
-
-
-@cache
-def _builtins() -> Collection[str]:
-    """Builtins that run a text, or change what runs."""
-    return frozenset((*_EVALUATING, *_RENAMING, *_REOPENING, *_BEFORE_BUILTINS))
+    """Whether an unknown word could be one of these names."""
+    name = posixpath.basename(_for_patterns(word).replace(AWAY, HOLE))
+    begin, hole, end = name.partition(HOLE)
+    end = end.rpartition(HOLE)[2]
+    return hole + begin + end not in ("", HOLE) and any(
+        each.startswith(begin) and each.endswith(end) for each in names if not word.known
+    )
 
 
 @cache
 def _starters() -> Collection[str]:
-    """The names of programs that start the command behind them."""
-    names = {*allow_list()["runners"], "find"}
-    return names.union(name for name, other in allow_list()["names"].items() if other in names)
+    """The names of programs that start the command behind them, and of builtins that run a text or change what runs."""
+    return frozenset(("find", *allow_list()["runners"], *_EVALUATING, *_RENAMING, *_REOPENING, *_BEFORE_BUILTINS))
 
 
 def _evaluates(argv: Sequence[Word]) -> bool:

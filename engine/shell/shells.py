@@ -59,7 +59,7 @@ def text_for_shell(argv: Sequence[Word]) -> Word | None:
     if not is_shell(_EXPANDED.sub(HOLE, name)):
         return None
     is_other = _VERSION.sub("", name.lower()) in _NOT_POSIX
-    if not any(_GIVES_TEXT.match(word.text) if is_other else _option(word.text)[0] for word in rest):
+    if not any(_GIVES_TEXT.match(word.text) if is_other else _option(word)[0] for word in rest):
         return None
     if not argv[0].known:
         return ANY
@@ -83,16 +83,18 @@ def _text_of_option(arguments: Sequence[Word]) -> Word | None:
         elif not word.known or not (_LETTERS.fullmatch(word.text) or _NAMED.fullmatch(word.text)):
             return ANY
         else:
-            gives_text, values = _option(word.text)
+            gives_text, values = _option(word)
             has_text = has_text or gives_text
     return None
 
 
-def _option(word: str) -> tuple[bool, int]:
-    """Whether a word is an option by which a shell gets a text, and how many of the words behind it are its values."""
-    if _NAMED.fullmatch(word):
-        return False, int(word.endswith(("rcfile", "init-file")))
-    return ("c" in word, word.lower().count("o")) if _LETTERS.fullmatch(word) else (False, 0)
+def _option(word: Word) -> tuple[bool, int]:
+    """Whether a word could be an option by which a shell gets a text, and how many of the words behind it are its values."""
+    if _NAMED.fullmatch(word.text):
+        return False, int(word.text.endswith(("rcfile", "init-file")))
+    if not word.known:
+        return word.text.startswith(("-", "+")), 0
+    return ("c" in word.text, word.text.lower().count("o")) if _LETTERS.fullmatch(word.text) else (False, 0)
 
 
 def is_bash(word: str) -> bool:
@@ -159,9 +161,9 @@ def _has_no_script(words: Sequence[str]) -> bool:
             values = 0
         elif values:
             values -= 1
-        elif _READ.match(word) or (shell not in (".", "source") and re.fullmatch(r"-\w*s\w*", word)):
+        elif _READ.match(word) or (shell not in (".", "source") and re.fullmatch(r"[-+]\w*s\w*", word)):
             return True
-        elif word[0] in "-+" and not (option := _option(word))[0]:
+        elif word[0] in "-+" and not (option := _option(Word(word)))[0]:
             values = option[1]
         else:
             shell = ""

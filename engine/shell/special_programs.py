@@ -46,7 +46,7 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
             does_more = does_more or word.text != "-exec"
             end = _end_of_exec(arguments, at)
             if not all(inner.known for inner in arguments[at:end]):
-                raise Unclear("it is not known where its command ends", about)
+                raise Unreadable("it is not known where its command ends", about)
             commands.append([ANY if "{}" in inner.text else inner for inner in arguments[at:end]])
             at = end + 1
         elif word.fits(_FIND_WITH_VALUE):
