@@ -36,8 +36,8 @@ from albert_tools.engine.shell.word import AWAY, HOLE, Unclear, Unreadable, Word
 MAX_DEPTH = 8
 #: Parts of one judgement. A text with more asks.
 MAX_PARTS = 500
-#: Words of one command that name programs which start others. More would take long.
-_MAX_BEGINS = 16
+#: Programs named in one command that can start others. Each is read, which takes time.
+_MAX_STARTERS = 16
 #: Folders in which the parts may start. With the further ones of a text, it can be any.
 _MAX_FOLDERS = 8
 
@@ -248,7 +248,7 @@ class _Judge:
         self._started.add(key)
         inner, text, split = self._inner(), text_for_shell(argv), split_by_env(argv)
         begins = [at for at in range(1, len(argv)) if _starts_others(argv[at:])]
-        if len(self._started) + len(self.within) > MAX_PARTS or len(begins) > _MAX_BEGINS:
+        if len(self._started) + len(self.within) > MAX_PARTS or len(begins) > _MAX_STARTERS:
             inner.report(Unreadable("it could start too many commands"), text_of(argv))
         elif text is not None and text.known:
             of_own_shell = argv[0].text == "eval"
@@ -465,12 +465,11 @@ def _changes_names(word: Word) -> bool:
 
 def _could_be(word: Word, names: Collection[str]) -> bool:
     """Whether an unknown word could be one of these names."""
+    if word.known:
+        return False
     name = posixpath.basename(_for_patterns(word).replace(AWAY, HOLE))
-    begin, hole, end = name.partition(HOLE)
-    end = end.rpartition(HOLE)[2]
-    return hole + begin + end not in ("", HOLE) and any(
-        each.startswith(begin) and each.endswith(end) for each in names if not word.known
-    )
+    begin, end = name.partition(HOLE)[0], name.rpartition(HOLE)[2]
+    return begin + end != "" and any(each.startswith(begin) and each.endswith(end) for each in names)
 
 
 @cache
