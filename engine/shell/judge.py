@@ -58,6 +58,8 @@ _REOPENING = ("exec", "eval", "trap", ".", "source")
 _EVALUATING = frozenset("bind compgen complete mapfile readarray".split())
 #: Words that can stand before a builtin.
 _BEFORE_BUILTINS = ("builtin", "command", "time")
+#: An option of git that sets something whose name is not known.
+_SETS_UNKNOWN = re.compile(r"(?:^-c |--config-env[ =])[^=]*[\0*?\[{][^=]*=")
 #: What gives a command an input, in the words of another one.
 _FEEDS = re.compile(r"[|<]|>\(")
 #: Builtins after which a name can mean another program.
@@ -231,9 +233,8 @@ class _Judge:
         if (text is not None and not text.known) or _could_be(argv[0], _starters()):
             return True
         words = _argv(argv)
-        settings = [word for option, word in pairwise(argv) if option.text in ("-c", "--config-env")]
-        settings += [word for word in argv if word.text.startswith("--config-env=")]
-        if "git" in map(posixpath.basename, words) and not all(word.known for word in settings):
+        options = (f"{option.text} {word.text}" for option, word in pairwise(argv) if not word.known)
+        if "git" in map(posixpath.basename, words) and any(map(_SETS_UNKNOWN.search, options)):
             # It can be an alias.
             return True
         is_fed = self._fed or any(_FEEDS.search(word) for word in words)
@@ -362,7 +363,7 @@ class _Judge:
         data = allow_list()
         name = name_of(argv[0])
         rest = list(argv[1:])
-        if name in _SETTING and any(map(_changes_names, rest)):
+        if name in _SETTING and any(map(_changes_names, _variables(name, rest))):
             raise Unreadable("it can give a command another name", about)
         if name == "git":
             rest = self._without_leading_options(rest, about)
@@ -457,17 +458,26 @@ class _Judge:
         return arguments
 
 
-def _changes_names(word: Word) -> bool:
-    """Whether a builtin could set a name of a program with a word, or run what stands in its brackets."""
-    unknown = not word.known and ("[" in word.text or _could_be(word, _NAMES))
-    return unknown or re.match("(-v)?BASH_(CMDS|ALIASES)", word.text) is not None
+def _variables(name: str, arguments: Sequence[Word]) -> Sequence[Word]:
+    """The words that could name a variable which a builtin sets."""
+    if name != "printf" or (arguments and not arguments[0].known):
+        return arguments
+    return [
+        word for option, word in pairwise((Word(""), *arguments)) if option.text == "-v" or word.text.startswith("-v")
+    ]
+
+
+def _changes_names(variable: Word) -> bool:
+    """Whether a variable could change what a name means, or run what stands in its brackets."""
+    runs = not variable.known and re.match(r"(?:-v)?[A-Za-z_\0][\w\0]*\[", variable.text)
+    return bool(runs or re.match("(-v)?BASH_(CMDS|ALIASES)", variable.text)) or _could_be(variable, _NAMES)
 
 
 def _could_be(word: Word, names: Collection[str]) -> bool:
     """Whether an unknown word could be one of these names."""
-    if word.known:
-        return False
     name = posixpath.basename(_for_patterns(word).replace(AWAY, HOLE))
+    if word.known or HOLE not in name:
+        return not word.known and name in names
     begin, end = name.partition(HOLE)[0], name.rpartition(HOLE)[2]
     return begin + end != "" and any(each.startswith(begin) and each.endswith(end) for each in names)
 

@@ -36,7 +36,7 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Tests and prints; `-exec` with an ordinary command. `-execdir` would run it in other folders."""
     at = 0
     commands: list[Sequence[Word]] = []
-    does_more = False
+    does_more, is_certain = False, True
     while at < len(arguments) and arguments[at].known and not re.match(r"[-(!]", arguments[at].text):
         at += 1
     while at < len(arguments):
@@ -45,8 +45,7 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
         if word.known and word.text in ("-exec", "-execdir", "-ok", "-okdir"):
             does_more = does_more or word.text != "-exec"
             end = _end_of_exec(arguments, at)
-            if not all(inner.known for inner in arguments[at:end]):
-                raise Unreadable("it is not known where its command ends", about)
+            is_certain = is_certain and all(inner.known for inner in arguments[at:end])
             commands.append([ANY if "{}" in inner.text else inner for inner in arguments[at:end]])
             at = end + 1
         elif word.fits(_FIND_WITH_VALUE):
@@ -58,6 +57,8 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     # It runs them for each file, so an earlier one can run what a later one has written.
     for command in commands * 2:
         run(command)
+    if not is_certain:
+        raise Unclear("it is not known where its command ends", about)
     if does_more:
         raise Unclear("it may do more than find files", about)
     return False
