@@ -132,8 +132,8 @@ _ESCAPED_CODE = re.compile(r"\\[$`]")
 _OVERWRITES = frozenset((">", ">|", "&>"))
 _WRITES = _OVERWRITES | {">>", "&>>"}
 #: The words with which these programs print nothing.
-_SILENT_WITH = {"echo": ("", "-n"), "printf": ("", "%s"), "cat": ("", "-n", "/dev/null")}
-_READS = re.compile(r"[0-9]*<(?!\s*/dev/null(?!\S))")
+_SILENT_WITH = {"echo": "|-n", "printf": "|%s", "cat": "|-.*|/dev/null"}
+_FROM_NULL, _READS = re.compile(r"<\s*/dev/null(?!\S)"), re.compile(r"[0-9]*<(?!\s*/dev/null(?!\S))")
 _STREAMS = re.compile(r"/dev/(null|stdout|stderr)")
 # Operators of tests that only look. `-eq` and the like evaluate arithmetic, which runs commands in `[[`; `-v` does in both.
 _UNARY = re.compile(r"-[nzfderswxhL]")
@@ -396,7 +396,9 @@ class Reader:
         files += redirects
         if words and words[0].text in _NO_PROGRAM:
             raise Unreadable("it is not certain where its commands begin", about)
-        empties = not self._reads(files) and _prints_nothing(words)
+        # What only reads has nothing to print then.
+        is_empty = any(_FROM_NULL.match(self._text(file)) for file in files) and starts_nothing(words)
+        empties = not self._reads(files) and (is_empty or _prints_nothing(words))
         # What a here-string runs ends before the command begins; what the command prints is in a file only afterwards.
         before = [file for file in files if file.type == "herestring_redirect"]
         for file in before:
@@ -607,7 +609,7 @@ def _prints_nothing(words: Sequence[Word]) -> bool:
     if not words or words[0].text in (":", "true"):
         return True
     if words[0].text in _SILENT_WITH:
-        return all(word.text in _SILENT_WITH[words[0].text] for word in words[1:])
+        return all(re.fullmatch(_SILENT_WITH[words[0].text], word.text) for word in words[1:])
     if starts_nothing(words):
         # `cmp` and `diff` show the other file.
         return Word("/dev/null") in words and words[0].text not in ("cmp", "diff")
