@@ -134,7 +134,7 @@ def may_start(pattern: str, argv: Sequence[str], folders: Sequence[str] = ("",))
     others = len(_inner_words("".join(argv[:begin])))
     for reading in _texts("\n".join(argv)):
         inner = _given(reading)
-        if _lacks(words, " ".join((*inner, reading, *(folder for folder in entered if HOLE not in folder)))):
+        if _lacks(words, (*inner, reading), entered):
             continue
         if _fits(words, inner, maybe=True, anywhere=True, folders=entered) or any(
             _fits(words, each, maybe=True, anywhere=True, folders=(HOLE,), programs=entered)
@@ -161,10 +161,11 @@ def _given(text: str) -> Sequence[str]:
     return tuple(HOLE if unknown.search(word) else _GLOB.sub(HOLE, word) for word in _inner_words(text))
 
 
-def _lacks(words: Sequence[Starred | None], text: str) -> bool:
-    """Whether a word of a pattern certainly stands nowhere in a text. A path can have another spelling there. It saves time."""
-    lowered = text.lower()
-    return HOLE not in text and any(
+def _lacks(words: Sequence[Starred | None], texts: Sequence[str], folders: Sequence[str]) -> bool:
+    """Whether a word of a pattern certainly stands neither in texts nor in the known folders. A path can have another spelling
+    there. It saves time."""
+    lowered = " ".join((*texts, *(folder for folder in folders if HOLE not in folder))).lower()
+    return HOLE not in lowered and any(
         part.lower() not in lowered
         for word in words
         if word is not None and not any(_form(word))
@@ -195,8 +196,7 @@ def stands_in(pattern: str, text: str, folders: Sequence[str] = ("",)) -> bool:
     readings = {*_texts(text), _ONE_LETTER.sub("", decoded(_CONTINUED.sub("", text)))}
     words = _words(pattern, by_name=True)
     return any(
-        not _lacks(words, " ".join((*inner, *(folder for folder in folders if HOLE not in folder))))
-        and _fits(words, inner, maybe=True, anywhere=True, folders=folders)
+        not _lacks(words, inner, folders) and _fits(words, inner, maybe=True, anywhere=True, folders=folders)
         for inner in map(_inner_words, readings)
     )
 

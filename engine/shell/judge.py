@@ -26,8 +26,17 @@ from albert_tools.engine.shell.programs import (
     row_of,
     starts_nothing,
 )
-from albert_tools.engine.shell.reader import MAX_LENGTH, SHELLS, Action, Binding, Reader, SimpleCommand, Write
-from albert_tools.engine.shell.shells import is_bash, is_shell, runs_its_input, split_by_env, text_for_shell
+from albert_tools.engine.shell.reader import (
+    FROM_NULL,
+    MAX_LENGTH,
+    SHELLS,
+    Action,
+    Binding,
+    Reader,
+    SimpleCommand,
+    Write,
+)
+from albert_tools.engine.shell.shells import could_be, is_bash, is_shell, runs_its_input, split_by_env, text_for_shell
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
 from albert_tools.engine.shell.word import AWAY, HOLE, Unclear, Unreadable, Word
@@ -230,7 +239,7 @@ class _Judge:
         """Whether a command is a shell whose text is not known, has a shell that runs its input, or could be a program or builtin
         that starts others."""
         text = text_for_shell(argv)
-        if (text is not None and not text.known) or _could_be(argv[0], _starters()):
+        if (text is not None and not text.known) or _could_name(argv[0], _starters()):
             return True
         words = _argv(argv)
         options = (f"{option.text} {word.text}" for option, word in pairwise(argv) if not word.known)
@@ -247,31 +256,28 @@ class _Judge:
         if not argv or depth > MAX_DEPTH or starts_nothing(argv) or key in self._started:
             return
         self._started.add(key)
-        inner, text, split = self._inner(), text_for_shell(argv), split_by_env(argv)
+        inner = _Judge(self._source, self.folders[0], self._root, outer=self)
+        text, split = text_for_shell(argv), split_by_env(argv)
         begins = [at for at in range(1, len(argv)) if _starts_others(argv[at:])]
         if len(self._started) + len(self.within) > MAX_PARTS or len(begins) > _MAX_STARTERS:
             inner.report(Unreadable("it could start too many commands"), text_of(argv))
         elif text is not None and text.known:
-            of_own_shell = argv[0].text == "eval"
-            inner.read(text.text, depth + 1, posix=self._posix if of_own_shell else not is_bash(argv[0].text))
+            posix = self._posix if argv[0].text == "eval" else not is_bash(argv[0].text)
+            inner.read(text.text, depth + 1, posix)
         elif split is not None:
             inner.call(split, text_of(split), depth + 1)
         else:
             if argv[0].text in _BEFORE_BUILTINS:
                 # As an operand of other programs, `eval` is a subcommand.
-                begins[:0] = [at for at in range(1, len(argv)) if not argv[at].text.startswith("-")][:1]
-            for begin in begins or [len(argv)]:
+                begins += [at for at in range(1, len(argv)) if not argv[at].text.startswith("-")][:1]
+            for begin in begins:
                 # Its folder doesn't matter.
-                started = [word._replace(text=posixpath.basename(word.text)) for word in argv[begin : begin + 1]]
-                inner.call((*started, *argv[begin + 1 :]), text_of(argv[begin:]), depth + 1)
+                program = argv[begin]._replace(text=posixpath.basename(argv[begin].text))
+                inner.call((program, *argv[begin + 1 :]), text_of(argv[begin:]), depth + 1)
             for word in argv[1:] if _evaluates(argv) else ():
                 if word.known:
                     inner.read(word.text, depth + 1, self._posix)
         self.within += inner.parts
-
-    def _inner(self) -> _Judge:
-        """A judge of what a command could start."""
-        return _Judge(self._source, self.folders[0], self._root, outer=self)
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, SimpleCommand):
@@ -470,16 +476,15 @@ def _variables(name: str, arguments: Sequence[Word]) -> Sequence[Word]:
 def _changes_names(variable: Word) -> bool:
     """Whether a variable could change what a name means, or run what stands in its brackets."""
     runs = not variable.known and re.match(r"(?:-v)?[A-Za-z_\0][\w\0]*\[", variable.text)
-    return bool(runs or re.match("(-v)?BASH_(CMDS|ALIASES)", variable.text)) or _could_be(variable, _NAMES)
+    return bool(runs or re.match("(-v)?BASH_(CMDS|ALIASES)", variable.text)) or _could_name(variable, _NAMES)
 
 
-def _could_be(word: Word, names: Collection[str]) -> bool:
+def _could_name(word: Word, names: Collection[str]) -> bool:
     """Whether an unknown word could be one of these names."""
+    if word.known:
+        return False
     name = posixpath.basename(_for_patterns(word).replace(AWAY, HOLE))
-    if word.known or HOLE not in name:
-        return not word.known and name in names
-    begin, end = name.partition(HOLE)[0], name.rpartition(HOLE)[2]
-    return begin + end != "" and any(each.startswith(begin) and each.endswith(end) for each in names)
+    return could_be(name, names) if HOLE in name else name in names
 
 
 @cache
@@ -512,7 +517,7 @@ def _brings_nothing(argv: Sequence[Word]) -> bool:
 
 def _has_input(source: str) -> bool:
     """Whether a text has a redirection that could read a file."""
-    return "<" in re.sub(r"<\s*/dev/null(?!\S)", "", source)
+    return "<" in FROM_NULL.sub("", source)
 
 
 def _prints_files(key: str, arguments: Sequence[Word], table: str = "") -> bool:

@@ -16,6 +16,8 @@ _INSIDE = r"""
     (?!.*(?:^|/)(?:\.(?!(?:gitignore|dockerignore|editorconfig)$)|(?i:HEAD$|hooks(?:/|$)))) [\w+%,=.][\w./+@%,=\ -]*
     | \.
 """
+#: Why an ordinary command may not write a path.
+NOT_WRITABLE = "it writes outside the workspace, or to a hidden file or a name with unusual characters"
 _TEMPORARY = r"/tmp(?!.*/(?:\.|(?i:HEAD$|hooks(?:/|$))))/[\w./+@%,=:-]+"
 
 
@@ -37,9 +39,7 @@ class Start(str):
         if not word.known:
             raise Unclear("the path that it writes is not known before it runs", about)
         if not self.is_inside(word) and not (temporary and self.is_temporary(word)):
-            raise Unclear(
-                "it writes outside the workspace, or to a hidden file or a name with unusual characters", about
-            )
+            raise Unclear(NOT_WRITABLE, about)
 
     def _leads(self, word: Word, pattern: str) -> bool:
         path = posixpath.normpath(posixpath.join(self, word.text))

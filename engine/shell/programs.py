@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from albert_tools.engine.shell.places import Start
+from albert_tools.engine.shell.places import NOT_WRITABLE, Start
 from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Word
 
 #: A pattern that matches nothing: what a row without a pattern for options allows.
@@ -142,9 +142,7 @@ def split_options(row: Row, arguments: Sequence[Word], about: str, start: Start)
             if not value.single or value.text.startswith(refused):
                 raise Unclear("its arguments are not known before it runs", about)
             if word.fits(row.get("writes", NOTHING)) and not start.is_inside(value):
-                raise Unclear(
-                    "it writes outside the workspace, or to a hidden file or a name with unusual characters", about
-                )
+                raise Unclear(NOT_WRITABLE, about)
             options += [word, value]
         elif word.fits(row.get("flags", NOTHING)):
             options.append(word)

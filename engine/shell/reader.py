@@ -39,6 +39,8 @@ SHELLS = ("bash", "sh")
 #: Levels of substitutions and groups. Each takes some five frames of the interpreter's stack.
 MAX_DEPTH = 24
 MAX_NODES = 10_000
+#: A redirection that gives an empty input.
+FROM_NULL = re.compile(r"<\s*/dev/null(?!\S)")
 
 
 class Write(NamedTuple):
@@ -133,7 +135,6 @@ _OVERWRITES = frozenset((">", ">|", "&>"))
 _WRITES = _OVERWRITES | {">>", "&>>"}
 #: The words with which these programs print nothing.
 _SILENT_WITH = {"echo": "|-n", "printf": "|%s", "cat": "|-.*|/dev/null"}
-_FROM_NULL, _READS = re.compile(r"<\s*/dev/null(?!\S)"), re.compile(r"[0-9]*<(?!\s*/dev/null(?!\S))")
 _STREAMS = re.compile(r"/dev/(null|stdout|stderr)")
 # Operators of tests that only look. `-eq` and the like evaluate arithmetic, which runs commands in `[[`; `-v` does in both.
 _UNARY = re.compile(r"-[nzfderswxhL]")
@@ -397,7 +398,7 @@ class Reader:
         if words and words[0].text in _NO_PROGRAM:
             raise Unreadable("it is not certain where its commands begin", about)
         # What only reads has nothing to print then.
-        is_empty = any(_FROM_NULL.match(self._text(file)) for file in files) and starts_nothing(words)
+        is_empty = any(FROM_NULL.match(self._text(file)) for file in files) and starts_nothing(words)
         empties = not self._reads(files) and (is_empty or _prints_nothing(words))
         # What a here-string runs ends before the command begins; what the command prints is in a file only afterwards.
         before = [file for file in files if file.type == "herestring_redirect"]
@@ -417,7 +418,8 @@ class Reader:
 
     def _reads(self, redirects: Sequence[Any]) -> bool:
         """Whether a command gets an input that is not empty from one of these redirections."""
-        return any(_READS.match(self._text(file)) for file in redirects)
+        signs = [self._text(file).lstrip("0123456789") for file in redirects]
+        return any(sign.startswith("<") and not FROM_NULL.match(sign) for sign in signs)
 
     def _parts(self, node: Any) -> tuple[Any, list[Any]]:
         """The sign of a redirection and its words: the file, and the words that the grammar adds."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import takewhile
@@ -145,10 +145,13 @@ def is_shell(word: str) -> bool:
     name = re.sub(r"^-\w*?[Sc](?=\w)", "", word.replace(AWAY, HOLE)[-_MAX_NAME:]).rpartition("/")[2].lower()
     if _ITSELF.search(word):
         return True
-    begin, hole, end = name.partition(HOLE)
-    if hole and begin + end:
-        return any(shell.startswith(begin) and shell.endswith(end.rpartition(HOLE)[2]) for shell in _SHELLS)
-    return _VERSION.sub("", name) in _SHELLS
+    return could_be(name, _SHELLS) if HOLE in name else _VERSION.sub("", name) in _SHELLS
+
+
+def could_be(name: str, names: Collection[str]) -> bool:
+    """Whether a name with an unknown part could be one of these. A name of which nothing is known is taken for none."""
+    begin, end = name.partition(HOLE)[0], name.rpartition(HOLE)[2]
+    return name != HOLE and any(each.startswith(begin) and each.endswith(end) for each in names)
 
 
 def _has_no_script(words: Sequence[str]) -> bool:
